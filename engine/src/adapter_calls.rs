@@ -47,7 +47,7 @@ impl Engine {
     pub async fn roll_out(&self, location: LocationId, sha256: Option<String>) -> Result<RolledOut, VersionError> {
         let setup = self.location(location).ok_or(VersionError::NoneAtLocation)?;
         let rolled_out = self.connections.adapters.roll_out(&setup, sha256).await?;
-        self.ask_anew(location).await;
+        self.start_cycle(location).await;
         Ok(rolled_out)
     }
 
@@ -55,7 +55,7 @@ impl Engine {
     pub async fn roll_back(&self, location: LocationId) -> Result<RolledOut, VersionError> {
         let setup = self.location(location).ok_or(VersionError::NoneAtLocation)?;
         let rolled_out = self.connections.adapters.roll_back(&setup).await?;
-        self.ask_anew(location).await;
+        self.start_cycle(location).await;
         Ok(rolled_out)
     }
 
@@ -76,7 +76,7 @@ impl Engine {
         host.map(|host| host.costs_at(&location.to_string())).unwrap_or_default()
     }
 
-    async fn ask_anew(&self, location: LocationId) {
+    async fn start_cycle(&self, location: LocationId) {
         if let Err(error) = self.sync_now(location).await {
             tracing::warn!(%location, %error, "the location runs another version of its adapter and could not be asked to read at once");
         }

@@ -243,7 +243,7 @@ impl AdapterVersions {
     }
 
     /// Registers loaded adapters, and removes those that are no longer configured.
-    pub(crate) fn set_up(&self, loaded: BTreeMap<String, Arc<Adapter>>, gone: &[String]) {
+    pub(crate) fn apply_setup(&self, loaded: BTreeMap<String, Arc<Adapter>>, gone: &[String]) {
         for (name, adapter) in loaded {
             self.registry.swap(&name, adapter);
         }

@@ -18,7 +18,7 @@ use store::{BackedUp, Store};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Interval of the check whether a backup is due.
-const LOOK: Duration = Duration::from_secs(60);
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Pause after a failed backup.
 const AGAIN: Millis = 15 * MINUTE;
 const BEGINS: &str = "practice-sync-";
@@ -32,7 +32,7 @@ pub enum BackupError {
     #[error("the configuration has no [backup] folder")]
     NotConfigured,
     #[error("the backup {0} is being made")]
-    UnderWay(String),
+    InProgress(String),
     #[error("the folder of backups {folder} cannot be read: {source}")]
     Folder { folder: PathBuf, source: io::Error },
 }
@@ -51,7 +51,7 @@ pub struct BackupsNow {
     /// Newest first, followed by those dated in the future.
     pub files: Vec<BackupFile>,
     /// The backup in progress, and the number of values written so far.
-    pub under_way: Option<(String, u64)>,
+    pub running: Option<(String, u64)>,
     /// The reason why the last backup failed, until another one is complete.
     pub failed: Option<String>,
 }
@@ -76,18 +76,18 @@ pub(crate) struct Backups {
 
 #[derive(Default)]
 struct BackupsState {
-    under_way: Option<(String, Arc<AtomicU64>)>,
+    running: Option<(String, Arc<AtomicU64>)>,
     failed: Option<(Timestamp, String)>,
     /// The time of the newest backup at the last read of the folder.
     newest: Option<Timestamp>,
 }
 
 /// Drop guard of a backup in progress: marks it as ended, however it ends.
-struct UnderWay(Arc<Backups>);
+struct InProgress(Arc<Backups>);
 
-impl Drop for UnderWay {
+impl Drop for InProgress {
     fn drop(&mut self) {
-        self.0.state.lock().under_way = None;
+        self.0.state.lock().running = None;
     }
 }
 
@@ -128,15 +128,15 @@ impl Backups {
         let (name, values) = (name_at(now), Arc::new(AtomicU64::new(0)));
         {
             let mut state = self.state.lock();
-            if let Some((name, _)) = &state.under_way {
-                return Err(BackupError::UnderWay(name.clone()));
+            if let Some((name, _)) = &state.running {
+                return Err(BackupError::InProgress(name.clone()));
             }
-            state.under_way = Some((name.clone(), values.clone()));
+            state.running = Some((name.clone(), values.clone()));
         }
-        let (own, under_way, called) = (self.clone(), UnderWay(self.clone()), name.clone());
+        let (own, running, called) = (self.clone(), InProgress(self.clone()), name.clone());
         let make = move || {
             own.make(&rules, &called, now, &values);
-            drop(under_way);
+            drop(running);
         };
         let thread = std::thread::Builder::new().name("backup".into()).spawn(make);
         thread.map_err(|source| {
@@ -184,7 +184,7 @@ impl Backups {
             // An interrupted creation leaves an empty file.
             Ok(text) if text.is_empty() => fs::write(&file, &self.owner).map_err(unreadable),
             Ok(_) => Err(format!(
-                "the folder {} has the backups of another server: name a folder of its own for each, or delete {} if the other one is gone",
+                "the folder {} has the backups of another server: name a separate folder for each, or delete {} if the other one is gone",
                 folder.display(),
                 file.display()
             )),
@@ -209,8 +209,8 @@ impl Backups {
         let files = files.map_err(|source| BackupError::Folder { folder: rules.folder.clone(), source })?;
         let mut state = self.state.lock();
         state.newest = newest(&files, now).map(|newest| newest.made_at);
-        let under_way = state.under_way.as_ref().map(|(name, values)| (name.clone(), values.load(Ordering::Relaxed)));
-        Ok(BackupsNow { files, under_way, failed: state.failed.as_ref().map(|(_, why)| why.clone()) })
+        let running = state.running.as_ref().map(|(name, values)| (name.clone(), values.load(Ordering::Relaxed)));
+        Ok(BackupsNow { files, running, failed: state.failed.as_ref().map(|(_, why)| why.clone()) })
     }
 
     /// Returns the time of the newest backup at the last read of the folder. The outer `None` means that backups are
@@ -220,8 +220,8 @@ impl Backups {
     }
 
     /// Returns the name of the backup in progress.
-    pub(crate) fn under_way(&self) -> Option<String> {
-        self.state.lock().under_way.as_ref().map(|(name, _)| name.clone())
+    pub(crate) fn running(&self) -> Option<String> {
+        self.state.lock().running.as_ref().map(|(name, _)| name.clone())
     }
 
     pub(crate) fn folder(&self) -> Option<PathBuf> {
@@ -240,7 +240,7 @@ impl Backups {
             if let Err(error) = tokio::task::spawn_blocking(move || own.begin_if_due(clock::now())).await {
                 tracing::error!(%error, "the check for due backups failed");
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -344,7 +344,7 @@ mod tests {
     }
 
     fn ended(backups: &Backups) -> BackupsNow {
-        while backups.state.lock().under_way.is_some() {
+        while backups.state.lock().running.is_some() {
             std::thread::sleep(Duration::from_millis(5));
         }
         backups.now().unwrap()
@@ -415,7 +415,7 @@ mod tests {
         assert!(failed.contains("in a database or in memory") && in_memory.failures() == 1, "{failed}");
         let no_folder = backups(&dir.path().join("none"), Arc::new(MemoryStore::new()), 2);
         no_folder.begin(Timestamp(0)).unwrap();
-        while no_folder.state.lock().under_way.is_some() {
+        while no_folder.state.lock().running.is_some() {
             std::thread::sleep(Duration::from_millis(5));
         }
         let failed = no_folder.state.lock().failed.clone().unwrap().1;

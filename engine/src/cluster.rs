@@ -41,7 +41,7 @@ pub(crate) struct Cluster {
     /// Ends the pause before the next beat.
     soon: Notify,
     /// The last published state of this node's row.
-    told: Mutex<Option<(u64, bool, Option<u64>)>>,
+    reported: Mutex<Option<(u64, bool, Option<u64>)>>,
     /// Addresses of the other nodes, sent whenever this node has published something that they wait for.
     announcements: watch::Sender<Vec<String>>,
     /// Addresses of nodes with another configuration, as of the last read.
@@ -56,12 +56,12 @@ impl Cluster {
         member.set_configuration(places(setup));
         let (began, period, soon, announcements) =
             (Instant::now(), rules.period, Notify::new(), watch::Sender::default());
-        let (member, told, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
-        Arc::new(Cluster { name, store, member, began, period, soon, told, announcements, otherwise })
+        let (member, reported, otherwise) = (Mutex::new(member), Mutex::default(), Mutex::default());
+        Arc::new(Cluster { name, store, member, began, period, soon, reported, announcements, otherwise })
     }
 
     /// Applies another setup, and publishes the digest of its placements at once.
-    pub(crate) fn set_up(&self, setup: &Setup) {
+    pub(crate) fn apply_setup(&self, setup: &Setup) {
         // The digest of many locations takes a while, so it is computed without the lock.
         let places = places(setup);
         self.member.lock().set_configuration(places);
@@ -73,10 +73,12 @@ impl Cluster {
         self.otherwise.lock().clone()
     }
 
-    fn note_otherwise(&self, look: &Snapshot) {
+    fn note_otherwise(&self, snapshot: &Snapshot) {
         let member = self.member.lock();
-        let (names, found): (Vec<&str>, Vec<String>) =
-            member.nodes_configured_differently(look).map(|node| (node.id.name.as_str(), node.address.clone())).unzip();
+        let (names, found): (Vec<&str>, Vec<String>) = member
+            .nodes_configured_differently(snapshot)
+            .map(|node| (node.id.name.as_str(), node.address.clone()))
+            .unzip();
         let mut otherwise = self.otherwise.lock();
         if *otherwise != found {
             match names.join(", ") {
@@ -109,7 +111,7 @@ impl Cluster {
     }
 
     /// Confirms that nothing of other nodes under the view of `epoch` is in memory any more.
-    pub(crate) fn let_go(&self, epoch: u64) {
+    pub(crate) fn confirm_release(&self, epoch: u64) {
         self.member.lock().confirm_release(epoch);
         self.soon.notify_one();
     }
@@ -125,9 +127,9 @@ impl Cluster {
         self.announcements.subscribe()
     }
 
-    fn say(&self, look: &Snapshot) {
+    fn announce(&self, snapshot: &Snapshot) {
         let own = self.name.as_str();
-        let others = look.rows.iter().map(|row| &row.node).filter(|node| node.id.name != own);
+        let others = snapshot.rows.iter().map(|row| &row.node).filter(|node| node.id.name != own);
         self.announcements.send_replace(others.map(|node| node.address.clone()).collect());
     }
 
@@ -157,19 +159,19 @@ impl Cluster {
 
     /// Reads the rows once, and acts on them.
     pub(crate) async fn beat(&self, webhooks: &EndpointRegistry) -> Result<Option<MembershipChange>, CommitError> {
-        let look = self.reading(read_snapshot).await?;
-        self.note_otherwise(&look);
-        let settles = self.member.lock().settles(&look);
+        let snapshot = self.reading(read_snapshot).await?;
+        self.note_otherwise(&snapshot);
+        let settles = self.member.lock().settles(&snapshot);
         // Must precede `apply`, and thus the first message about an institution that comes here. Institutions that stay
         // are served meanwhile.
         let news = match if settles { webhooks.arrive().await } else { Ok(()) } {
-            Ok(()) => self.member.lock().apply(&look, self.now()),
+            Ok(()) => self.member.lock().apply(&snapshot, self.now()),
             Err(error) => {
                 tracing::error!(%error, "webhooks could not be taken over; nothing comes to this node before they are");
                 None
             }
         };
-        let proposal = self.member.lock().proposal(&look, self.now());
+        let proposal = self.member.lock().proposal(&snapshot, self.now());
         if let Some(proposal) = proposal
             && let Some(batch) = self.reading(move |store| proposal.batch(store)).await?
         {
@@ -177,21 +179,21 @@ impl Cluster {
                 // The next read shows the new members.
                 Ok(()) => {
                     self.soon.notify_one();
-                    self.say(&look);
+                    self.announce(&snapshot);
                 }
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        let (begun, renewal, told) = {
+        let (begun, renewal, reported) = {
             let mut member = self.member.lock();
             (self.now(), member.renewal(), member.published())
         };
         match self.store.commit(renewal).await {
             Ok(()) => {
                 self.member.lock().renewed(begun);
-                if self.told.lock().replace(told) != Some(told) {
-                    self.say(&look);
+                if self.reported.lock().replace(reported) != Some(reported) {
+                    self.announce(&snapshot);
                 }
             }
             // The next read shows the view that caused the conflict.

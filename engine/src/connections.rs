@@ -144,10 +144,10 @@ impl Connections {
     }
 
     /// Drops the connections that another setup has changed. They are created again on their next use.
-    pub(crate) fn set_up(&self, changes: &SetupChanges) {
+    pub(crate) fn apply_setup(&self, changes: &SetupChanges) {
         let kept = |location: &LocationId| {
-            let anew = changes.touched.get(location).is_some_and(|touched| *touched != ChangeImpact::Settings);
-            !anew && changes.locations.gone.binary_search(location).is_err()
+            let reconnects = changes.touched.get(location).is_some_and(|touched| *touched != ChangeImpact::Settings);
+            !reconnects && changes.locations.gone.binary_search(location).is_err()
         };
         self.made.lock().retain(|location, _| kept(location));
         let sources = &changes.sources;
@@ -202,11 +202,11 @@ impl Connections {
         };
         let Some(login) = source.login() else { return own };
         let mut authorized = self.authorized.lock();
-        let anew = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
-        let (of, way) = authorized.entry(source.id).or_insert_with(anew);
+        let authorize = || (source.clone(), Arc::new(Authorized::new(own.clone(), login.clone())));
+        let (of, way) = authorized.entry(source.id).or_insert_with(authorize);
         // A trial of an adapter may have created the transport under the previous setup.
         if of != source {
-            (*of, *way) = anew();
+            (*of, *way) = authorize();
         }
         Arc::new(way.over(own.clone()))
     }

@@ -16,7 +16,7 @@ use store::{
 
 use crate::{
     Incomplete,
-    data_dir::{DataDir, copy_beside, present, unreadable},
+    data_dir::{DataDir, copy_other_files, present, unreadable},
     database,
 };
 
@@ -136,7 +136,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn of(store: EmbeddedStore, engine: EngineKind) -> Result<Source, Incomplete> {
+    pub(crate) fn from_store(store: EmbeddedStore, engine: EngineKind) -> Result<Source, Incomplete> {
         let (values, state) = (store.values()?, format!("of {engine} at group {}", store.groups()));
         Ok(Source { store: Box::new(store), values, state })
     }
@@ -149,7 +149,7 @@ fn embedded_source(old: &DataDir) -> Result<(StoreKeys, Source), Incomplete> {
     };
     let key = StoreKeys::load(&old.key)?;
     let store = EmbeddedStore::open(embedded(of, &old.store, &key))?;
-    Ok((key, Source::of(store, of)?))
+    Ok((key, Source::from_store(store, of)?))
 }
 
 /// Returns the options for a store that is not served.
@@ -213,7 +213,7 @@ fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> R
     }
     fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
     files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
-    copy_beside(from, to, Some(&old.note))?;
+    copy_other_files(from, to, Some(&old.note))?;
     files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
 }
 

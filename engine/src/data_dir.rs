@@ -32,7 +32,7 @@ const NOTE_SAYS: &str = "A store was made here, in the folder store/ or in a dat
 #[derive(Debug, thiserror::Error)]
 pub enum Incomplete {
     #[error(
-        "the store {store} is gone (or its disk is not mounted), though {note} says that one was made: restore it from a backup, or \
+        "the store {store} is gone (or its disk is not mounted), though {note} shows that one was created: restore it from a backup, or \
          start once with --accept-empty-store to begin anew without what it held"
     )]
     NoStore { store: PathBuf, note: PathBuf },
@@ -41,7 +41,7 @@ pub enum Incomplete {
     )]
     NoKey { key: PathBuf, store: PathBuf },
     #[error(
-        "there is no store in the database, though {note} says that one was made: restore the database from a backup, or start once with \
+        "there is no store in the database, though {note} shows that one was created: restore the database from a backup, or start once with \
          --accept-empty-store to begin anew without what it held"
     )]
     NoDatabase { note: PathBuf },
@@ -197,7 +197,7 @@ const TOKEN_SECRET: &str = "token.secret";
 const AUDIT: &str = "audit";
 
 /// Copies the files next to a store: keys, settings, and the audit trail. The file `but` is not copied.
-pub(crate) fn copy_beside(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
+pub(crate) fn copy_other_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomplete> {
     copy_files(from, to, but)?;
     let (trail, copy) = (from.join(AUDIT), to.join(AUDIT));
     if !trail.is_dir() {
@@ -237,7 +237,7 @@ pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> 
 
 async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<Report, Incomplete> {
     // The copy is not part of an incomplete move to another engine.
-    copy_beside(&old.dir, &new.dir, Some(&old.migrating))?;
+    copy_other_files(&old.dir, &new.dir, Some(&old.migrating))?;
     let report = salvage::salvage(&old.store, &keys, &new.store, &new.dir.join("salvage")).await?;
     let open = || EmbeddedStore::open(StoreConfig::new(&new.store, keys.clone()));
     let salvaged = open()?;
@@ -340,9 +340,9 @@ mod tests {
         batch.put(vec![1], vec![7]);
         store.commit(batch).await.unwrap();
         drop(store);
-        let mut told = Vec::new();
-        assert_eq!(compact_data(dir.path(), |values, of| told.push((values, of))).unwrap().values, 1);
-        assert_eq!(told, [(1, 1)]);
+        let mut progress = Vec::new();
+        assert_eq!(compact_data(dir.path(), |values, of| progress.push((values, of))).unwrap().values, 1);
+        assert_eq!(progress, [(1, 1)]);
         assert_eq!(EmbeddedStore::open(config).unwrap().get(&[1]).unwrap(), Some(vec![7]));
         fs::write(&data.copying, "half a copy").unwrap();
         assert!(matches!(compact_data(dir.path(), |_, _| {}), Err(Incomplete::HalfCopied(_))));

@@ -32,14 +32,14 @@ use crate::{
     changes::{ChangeImpact, SetupChanges},
     cluster::Cluster,
     connections::Connections,
-    here::{LocalInstitutions, Moved},
     hint_pace::EhrHints,
+    local_institutions::{LocalInstitutions, Rebalance},
     resume::Resume,
 };
 
 /// Interval between scans of the due index, and the shorter one while there is more to wake.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const SEARCH_INTERVAL: Duration = Duration::from_millis(500);
+const SEARCH_PAUSE: Duration = Duration::from_millis(50);
 /// Locations woken per scan. If many are due at once, several scans wake them.
 const WAKE_AT_ONCE: usize = 64;
 /// The error for callers that meet a full mailbox, or a location that moves or stops.
@@ -201,7 +201,7 @@ impl Directory {
     }
 
     /// Sends a query that a location answers from memory.
-    pub(crate) async fn ask<T>(
+    pub(crate) async fn query<T>(
         &self,
         id: LocationId,
         make: impl Fn(Reply<T>) -> LocationMessage,
@@ -244,16 +244,16 @@ impl Directory {
     }
 
     /// Handles institutions that came to this node. Their locations may have unfinished work from another node.
-    pub(crate) fn gained(&self) {
+    pub(crate) fn take_over(&self) {
         self.gained.store(true, Ordering::SeqCst);
         self.note_institutions();
-        self.connections.gateway.tell_all();
+        self.connections.gateway.report_all();
     }
 
     /// Applies another setup, once `put_in_force` has been called. Locations with changed settings or connections use
     /// them from their next message on. Removed locations, and those with another EHR, are unloaded. Other locations
     /// are not notified.
-    pub(crate) async fn set_up(&self, changes: &SetupChanges, put_in_force: impl FnOnce()) {
+    pub(crate) async fn apply_setup(&self, changes: &SetupChanges, put_in_force: impl FnOnce()) {
         // A location stays listed until it is unloaded, so that it is not in memory twice, even if it is loaded again
         // soon.
         let (mut leaving, touched): (BTreeMap<_, _>, Vec<_>) = {
@@ -287,7 +287,7 @@ impl Directory {
             let gained = self.gained.clone();
             tokio::spawn(async move {
                 while late.iter().any(Addr::connected) {
-                    tokio::time::sleep(LOOK_EVERY).await;
+                    tokio::time::sleep(SEARCH_INTERVAL).await;
                 }
                 gained.store(true, Ordering::SeqCst);
             });
@@ -305,14 +305,14 @@ impl Directory {
     }
 
     /// Unloads the locations whose institutions are on other nodes, and drops their data.
-    pub(crate) async fn let_go(&self) {
+    pub(crate) async fn release_moved(&self) {
         let gone: Vec<_> = {
             let mut locations = self.locations.lock();
             locations.extract_if(|id, _| !self.is_here(*id)).map(|(_, address)| address).collect()
         };
         leave(gone.iter()).await;
         self.metrics.retain(|id| self.is_here(id));
-        self.connections.gateway.let_go(|id| self.is_here(id));
+        self.connections.gateway.release_moved(|id| self.is_here(id));
         self.note_institutions();
         // Changes by other nodes are not counted here.
         self.deps.change_counter.all_changed();
@@ -322,7 +322,7 @@ impl Directory {
         let Some(cluster) = &self.cluster else { return };
         let setup = self.deps.setup.load_full();
         let here = setup.institutions.keys().copied().filter(|id| cluster.place(*id) == Place::Mine);
-        let Moved { here, came, left } = self.here.note(here, clock::now());
+        let Rebalance { here, came, left } = self.here.note(here, clock::now());
         self.metrics.institutions_here.set(here);
         self.metrics.institutions_came.add(came);
         self.metrics.institutions_left.add(left);
@@ -357,7 +357,7 @@ impl Directory {
                 continue;
             }
             // The placement may be unsettled for a while, for example without the database, and only this scan loads
-            // the location then. `let_go` unloads those on other nodes.
+            // the location then. `release_moved` unloads those on other nodes.
             if !self.is_here(id) {
                 continue;
             }
@@ -399,7 +399,7 @@ impl Directory {
                 false
             });
             self.restart_ended();
-            tokio::time::sleep(if more { LOOK_AGAIN } else { LOOK_EVERY }).await;
+            tokio::time::sleep(if more { SEARCH_PAUSE } else { SEARCH_INTERVAL }).await;
         }
     }
 

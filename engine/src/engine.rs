@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     AuditFollower, OwnersOfSetup, adapter_versions::AdapterVersions, backups::Backups, cluster::Cluster,
-    config_history, connections::Connections, directory::Directory, gate_news, handover,
+    config_history, connections::Connections, directory::Directory, gate_reports, handover,
     provider_names::ProviderNameCache, rotation::Rotation,
 };
 use setup::{Current, LocationSetup, LocationStatus, Setup};
@@ -150,6 +150,13 @@ pub struct Engine {
     tasks: Vec<JoinHandle<()>>,
 }
 
+/// Returns the permits to commit without before images. Returns `None` for a remote store, where a commit may become
+/// visible after its outcome was reported as unknown.
+fn image_permits(store: &dyn Store, webhooks: &Webhooks) -> Option<ImagePermits> {
+    let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
+    subscriptions.map(|subscriptions| Arc::new(move |id| subscriptions.without_images(id)) as ImagePermits)
+}
+
 impl Engine {
     /// Starts the engine. Must be called within an actix system.
     pub async fn start(setup: Setup, parts: Parts) -> Result<Engine, StartError> {
@@ -189,10 +196,7 @@ impl Engine {
         let is_local = cluster.clone().map(|cluster| Arc::new(move |id| cluster.place(id) == Place::Mine) as IsLocal);
         let follower = Follower::new(current.clone(), store.clone(), outbox, views.clone(), is_local.clone());
         let (change_doorbell, call_queue) = (follower.doorbell(), Arc::default());
-        // On a remote store, a commit may become visible after its outcome was reported as unknown.
-        let subscriptions = (!store.is_remote()).then(|| webhooks.subscriptions().clone());
-        let image_permits =
-            subscriptions.map(|subscriptions| Arc::new(move |id| subscriptions.without_images(id)) as ImagePermits);
+        let image_permits = image_permits(&*store, &webhooks);
         let deps = Arc::new(Deps {
             change_counter,
             change_doorbell,
@@ -212,10 +216,8 @@ impl Engine {
         let backups = Backups::new(current.clone(), store.clone(), owner);
         let rotation = Rotation::new(store.clone(), parts.key_file, cluster.is_some(), backups.clone());
         rotation.resume()?;
-        let followed = {
-            let follower = follower.clone();
-            Arc::new(move |location| follower.followed_to(location))
-        };
+        let own = follower.clone();
+        let followed = Arc::new(move |location| own.followed_to(location));
         let metrics = Arc::new(Metrics::default());
         let directory = Directory::new(deps.clone(), connections.clone(), metrics.clone(), cluster.clone());
         let mut tasks = vec![
@@ -226,7 +228,7 @@ impl Engine {
             tokio::spawn(history::run(store.clone(), move || current.load().engine.history_days, upkeep(&cluster))),
             tokio::spawn(gateway.clone().beat()),
             tokio::spawn(backups.clone().run()),
-            tokio::spawn(gate_news::tell(directory.clone(), gateway.clone(), gates)),
+            tokio::spawn(gate_reports::run(directory.clone(), gateway.clone(), gates)),
         ];
         let (registry, clock, random) = (webhooks.clone(), Arc::new(clock::now), Arc::new(clock::random_u64));
         let sender = Sender { store, registry, egress, metrics: metrics.clone(), clock, random };
@@ -340,7 +342,7 @@ impl Engine {
         let nodes = self.nodes();
         if let Some(nodes) = nodes.as_ref().filter(|nodes| nodes.is_kept_out) {
             let name = &nodes.name;
-            return Err(format!("another process is the node {name}: each needs a name of its own, in `node.name`"));
+            return Err(format!("another process is the node {name}: each needs its own name, in `node.name`"));
         }
         if nodes.is_some_and(|nodes| !nodes.is_serving) {
             return Err(
@@ -424,7 +426,7 @@ impl Engine {
 
     /// Returns the read and write status of a location. One with damaged records is red, with its last known numbers.
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        let state = match self.directory.ask(location, |reply| LocationMessage::SyncState { reply }).await {
+        let state = match self.directory.query(location, |reply| LocationMessage::SyncState { reply }).await {
             Err(EngineError::Damaged) => {
                 let known = self.metrics.locations.health(location);
                 SyncState {

@@ -35,7 +35,7 @@ impl Engine {
         let now = clock::now();
         let since = now.minus(within);
         let until = now.plus(Millis::try_from(PATIENCE.as_millis()).unwrap_or(Millis::MAX));
-        let asked = self.directory.ask(location, |reply| LocationMessage::Refresh { since, until, reply });
+        let asked = self.directory.query(location, |reply| LocationMessage::Refresh { since, until, reply });
         match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(Freshness::Fresh)) => None,
             Ok(Ok(Freshness::Unavailable(reason))) => Some(reason),

@@ -17,7 +17,7 @@ pub(crate) async fn run(
     endpoints: Moves,
 ) {
     let (views, view) = watch::channel(0);
-    let letting_go = tokio::spawn(let_go(cluster.clone(), directory.clone(), endpoints.clone(), view));
+    let releasing = tokio::spawn(release_moved(cluster.clone(), directory.clone(), endpoints.clone(), view));
     while !cluster.has_left() {
         match cluster.beat(&webhooks).await {
             Ok(Some(MembershipChange::View { epoch })) => {
@@ -25,22 +25,27 @@ pub(crate) async fn run(
                 views.send_replace(epoch);
             }
             Ok(Some(MembershipChange::Settled)) => {
-                directory.gained();
-                endpoints.came();
+                directory.take_over();
+                endpoints.notify_assigned();
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "this node could not renew its lease in the cluster"),
         }
         cluster.pause().await;
     }
-    letting_go.abort();
+    releasing.abort();
 }
 
 /// Confirms each view once nothing of other nodes is in memory or being sent. Renewals continue meanwhile.
-async fn let_go(cluster: Arc<Cluster>, directory: Arc<Directory>, endpoints: Moves, mut views: watch::Receiver<u64>) {
+async fn release_moved(
+    cluster: Arc<Cluster>,
+    directory: Arc<Directory>,
+    endpoints: Moves,
+    mut views: watch::Receiver<u64>,
+) {
     while views.changed().await.is_ok() {
         let epoch = *views.borrow_and_update();
-        tokio::join!(directory.let_go(), endpoints.let_go());
-        cluster.let_go(epoch);
+        tokio::join!(directory.release_moved(), endpoints.release_moved());
+        cluster.confirm_release(epoch);
     }
 }

@@ -27,10 +27,10 @@ mod engine;
 mod fence;
 mod fleet;
 mod freshness;
-mod gate_news;
+mod gate_reports;
 mod handover;
-mod here;
 mod hint_pace;
+mod local_institutions;
 mod migrate_store;
 mod node_calls;
 mod open;
@@ -54,7 +54,7 @@ pub use ::{adapter_host, records, setup, store, webhooks, workstations};
 pub use membership::Place;
 pub use processor::{
     EngineError, FreeGroups, FreeSlots, PatientDetails, Request, Saved, call_changes, commands,
-    unmet::Unmet,
+    precondition::PreconditionError,
     write_history::{self, WriteHistory},
     write_requests,
 };

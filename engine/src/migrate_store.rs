@@ -73,7 +73,7 @@ pub async fn migrate_store(
     let store = EmbeddedStore::open(embedded(from, &data.store, &keys))?;
     // Held until the store is replaced, so that no process can serve the old one in between.
     let _lock = store.directory_lock();
-    let source = Source::of(store, from)?;
+    let source = Source::from_store(store, from)?;
     let marker = Marker { replacing: false, from, to, state: source.state.clone() };
     let continues = begun.as_ref() == Some(&marker);
     if !continues {

@@ -71,15 +71,15 @@ impl Engine {
         let transports = opened.iter().map(|(id, ehr)| (*id, ehr.clone() as Arc<dyn Transport>));
         connections.add_in_process(transports);
         let put_in_force = || {
-            connections.adapters.set_up(adapters, &changes.adapters.gone);
+            connections.adapters.apply_setup(adapters, &changes.adapters.gone);
             self.deps.setup.store(Arc::new(setup));
-            self.gateway().set_up();
-            connections.set_up(&changes);
+            self.gateway().apply_setup();
+            connections.apply_setup(&changes);
             self.webhooks().set_rules(self.setup().engine.webhooks);
-            self.deps.change_counter.set_up(&self.setup());
-            self.cluster.iter().for_each(|cluster| cluster.set_up(&self.setup()));
+            self.deps.change_counter.apply_setup(&self.setup());
+            self.cluster.iter().for_each(|cluster| cluster.apply_setup(&self.setup()));
         };
-        self.directory.set_up(&changes, put_in_force).await;
+        self.directory.apply_setup(&changes, put_in_force).await;
         Ok(Reconfigured { changes, simulated: opened })
     }
 

@@ -56,7 +56,7 @@ impl Resume {
             return Ok(Vec::new());
         };
         let active = active(store, first, last)?;
-        let asleep = asleep(store, first, last)?;
+        let wake_times = wake_times(store, first, last)?;
         let mut found = Vec::new();
         for id in ids {
             if found.len() == limit {
@@ -64,7 +64,7 @@ impl Resume {
                 return Ok(found);
             }
             let place = &setup.locations[&id];
-            let wanted = match asleep.get(&id) {
+            let wanted = match wake_times.get(&id) {
                 // The location was in memory when the process ended.
                 _ if active.contains(&id) => true,
                 // A location with an EHR sleeps no longer than until its next read cycle. A later wake time was set by
@@ -96,7 +96,7 @@ fn active(store: &dyn Store, first: LocationId, last: LocationId) -> Result<BTre
 }
 
 /// Returns the wake times of sleeping locations.
-fn asleep(
+fn wake_times(
     store: &dyn Store,
     first: LocationId,
     last: LocationId,
@@ -136,7 +136,7 @@ mod tests {
         steps
     }
 
-    fn put_asleep(store: &MemoryStore, location: u32, wake: Timestamp) {
+    fn put_wake_time(store: &MemoryStore, location: u32, wake: Timestamp) {
         let mut batch = Batch::new();
         batch.put(keys::asleep(location), wake.0.to_be_bytes().to_vec());
         store.commit_now(batch).unwrap();
@@ -152,7 +152,7 @@ mod tests {
         for id in 101..=2_500 {
             match id % 100 {
                 0 => store.commit_now(std::mem::take(Batch::new().put(keys::active(id), Vec::new()))).unwrap(),
-                _ => put_asleep(&store, id, NOW.plus(MINUTE)),
+                _ => put_wake_time(&store, id, NOW.plus(MINUTE)),
             }
         }
         let steps = walk(&mut Resume::after_start(), &store, &setup, 64);
@@ -167,8 +167,8 @@ mod tests {
     fn location_asleep_too_long_is_found() {
         let (store, setup) = (MemoryStore::new(), setup(2));
         let longest = setup.locations[&LocationId(1)].settings.pull.longest_pause();
-        put_asleep(&store, 1, NOW.plus(longest + 1));
-        put_asleep(&store, 2, NOW.plus(longest));
+        put_wake_time(&store, 1, NOW.plus(longest + 1));
+        put_wake_time(&store, 2, NOW.plus(longest));
         assert_eq!(walk(&mut Resume::after_start(), &store, &setup, 64).concat(), [LocationId(1)]);
     }
 
@@ -176,7 +176,7 @@ mod tests {
     fn location_asleep_too_long_after_a_clock_set_back_is_found() {
         let (store, setup) = (MemoryStore::new(), setup(3));
         for (location, wake) in [(1, 8 * MINUTE), (2, MINUTE), (3, 0)] {
-            put_asleep(&store, location, NOW.plus(wake));
+            put_wake_time(&store, location, NOW.plus(wake));
         }
         let mut resume = Resume::after_start();
         assert_eq!(walk(&mut resume, &store, &setup, 64).concat(), []);

@@ -19,7 +19,7 @@ use crate::{KeyError, backups::Backups, store_keys::drop_unneeded};
 
 /// Pause between two steps, because bookings use the same disk.
 const PAUSE: Duration = Duration::from_millis(5);
-const LOOK: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Free space above the floor of the store, for writes during the rotation.
 const ROOM_TO_SPARE: u64 = 256 << 20;
 /// Pause after a failed pass.
@@ -60,7 +60,7 @@ struct RotationState {
 impl RotationState {
     /// Returns the number of values left. Returns 0 only after a pass has found none, because only then may keys be
     /// dropped.
-    fn left(&self) -> Option<u64> {
+    fn remaining(&self) -> Option<u64> {
         self.left.filter(|left| *left > 0 || self.to.is_none())
     }
 }
@@ -84,7 +84,7 @@ impl Rotation {
         if self.nodes {
             return Err(KeyError::Nodes);
         }
-        self.changing.try_lock().ok_or(KeyError::UnderWay)
+        self.changing.try_lock().ok_or(KeyError::InProgress)
     }
 
     /// Resumes the rotation of the previous process. With several nodes there is none: their keys are rotated while
@@ -103,7 +103,7 @@ impl Rotation {
     pub(crate) fn rotate(self: &Arc<Self>) -> Result<KeyId, KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
         if self.state.lock().passes {
-            return Err(KeyError::UnderWay);
+            return Err(KeyError::InProgress);
         }
         let keys = StoreKeys::load(file)?.and_a_new_one()?;
         keys.save(file)?;
@@ -131,7 +131,7 @@ impl Rotation {
 
     fn run(&self) {
         while let (Some(to), Ok(sealed)) = (self.pass(), self.sealed()) {
-            match rotation::reseal(sealed, to, |left| self.go_on(left)) {
+            match rotation::reseal(sealed, to, |left| self.note_progress(left)) {
                 Ok(true) if self.is_over(to) => {
                     tracing::info!(key = %to, "all values are sealed with the newest key: `practice-sync store drop-key` drops the others");
                     return;
@@ -146,7 +146,7 @@ impl Rotation {
             }
             let again = Instant::now() + AGAIN;
             while Instant::now() < again && self.state.lock().to == Some(to) && !self.is_stopped() {
-                thread::sleep(LOOK);
+                thread::sleep(CHECK_INTERVAL);
             }
         }
     }
@@ -168,7 +168,7 @@ impl Rotation {
 
     /// Records the progress, and waits between steps. Nothing is resealed during a backup, which keeps replaced values
     /// in memory, or while bookings need the disk space.
-    fn go_on(&self, left: Option<u64>) -> bool {
+    fn note_progress(&self, left: Option<u64>) -> bool {
         if left.is_some() {
             self.state.lock().left = left;
         }
@@ -177,8 +177,8 @@ impl Rotation {
             let health = self.store.health();
             health.free.is_some_and(|free| free < health.floor.saturating_add(ROOM_TO_SPARE))
         };
-        while (self.backups.under_way().is_some() || tight()) && !self.is_stopped() {
-            thread::sleep(LOOK);
+        while (self.backups.running().is_some() || tight()) && !self.is_stopped() {
+            thread::sleep(CHECK_INTERVAL);
         }
         !self.is_stopped()
     }
@@ -195,22 +195,22 @@ impl Rotation {
     pub(crate) fn now(&self) -> Result<KeysNow, KeyError> {
         let keys = StoreKeys::load(self.file()?)?.ids().collect();
         let state = self.state.lock();
-        Ok(KeysNow { keys, left: state.left(), failed: state.failed.clone() })
+        Ok(KeysNow { keys, left: state.remaining(), failed: state.failed.clone() })
     }
 
     /// Returns the number of values not sealed with the newest key, once they are counted.
-    pub(crate) fn left(&self) -> Option<u64> {
-        self.state.lock().left()
+    pub(crate) fn remaining(&self) -> Option<u64> {
+        self.state.lock().remaining()
     }
 
     /// Removes an unneeded key from the file, after a check of all values and of all backups in the folder.
     pub(crate) fn drop_key(&self, id: KeyId) -> Result<(), KeyError> {
         let (file, _changing) = (self.file()?, self.change()?);
         if self.state.lock().to.is_some() {
-            return Err(KeyError::UnderWay);
+            return Err(KeyError::InProgress);
         }
         // Later backups contain no value sealed with the key, but one in progress may.
-        let none_is_made = || match self.backups.under_way() {
+        let none_is_made = || match self.backups.running() {
             Some(name) => Err(KeyError::Needed { id, by: format!("the backup {name}, which is being made") }),
             None => Ok(()),
         };

@@ -28,7 +28,7 @@ impl Engine {
         self.directory.open(location)?;
         let query = Box::new(query);
         let message = |reply| LocationMessage::FreeSlots { query: query.clone(), rules: rules.clone(), reply };
-        self.directory.ask(location, message).await
+        self.directory.query(location, message).await
     }
 
     /// Returns groups of slots for several patients that the booking rules offer to a channel, at most `query.limit`.
@@ -43,13 +43,13 @@ impl Engine {
         let query = Box::new(query);
         let message =
             |reply| LocationMessage::FreeGroups { query: query.clone(), party, channel: channel.clone(), reply };
-        self.directory.ask(location, message).await
+        self.directory.query(location, message).await
     }
 
     /// Explains why the times of a search, or one time, can or cannot be booked by an intent.
     pub async fn explain(&self, location: LocationId, query: ExplainQuery) -> Result<Explanation, EngineError> {
         self.directory.open(location)?;
         let query = Box::new(query);
-        self.directory.ask(location, |reply| LocationMessage::Explain { query: query.clone(), reply }).await
+        self.directory.query(location, |reply| LocationMessage::Explain { query: query.clone(), reply }).await
     }
 }

@@ -24,7 +24,7 @@ impl Engine {
 
     /// Returns the number of values not sealed with the newest key, once they are counted.
     pub fn values_to_reseal(&self) -> Option<u64> {
-        self.rotation.left()
+        self.rotation.remaining()
     }
 }
 

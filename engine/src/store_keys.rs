@@ -36,7 +36,7 @@ pub enum KeyError {
     )]
     Served,
     #[error("values are still being sealed with the newest key: wait until none is left, and try again")]
-    UnderWay,
+    InProgress,
     #[error("`store.key` has no key {0}")]
     NoSuchKey(KeyId),
     #[error("the key {0} seals new values: add another one first, with `practice-sync store rotate-key`")]

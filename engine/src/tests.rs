@@ -101,7 +101,7 @@ fn deps(store: &Arc<MemoryStore>) -> Deps {
 
 /// Returns the store of an earlier process, whose clock was a day ahead: a write failed once and waits for its retry.
 /// Its location was in memory when that process ended, or asleep.
-async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
+async fn store_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
     let deps = Arc::new(deps(&store));
     let mut processor = Processor::load(deps.clone(), PLACE).unwrap();
@@ -137,7 +137,7 @@ async fn left_a_day_ahead(asleep: bool) -> Arc<MemoryStore> {
 #[actix::test]
 async fn clock_ahead_in_an_earlier_process_delays_no_write() {
     for asleep in [false, true] {
-        let (store, ehr) = (left_a_day_ahead(asleep).await, Arc::new(FakeEhr::default()));
+        let (store, ehr) = (store_a_day_ahead(asleep).await, Arc::new(FakeEhr::default()));
         let engine = started(store, &ehr, EngineRules::default()).await;
         until("the write", async || ehr.pushed.get() == 1).await;
         engine.stop().await;
@@ -201,7 +201,7 @@ async fn commits_have_before_images_from_the_first_subscription_on() {
 /// The journal is of an earlier version. Its location was in memory, and the entries since record 2 may be missing.
 #[actix::test]
 async fn earlier_journals_have_audit_positions_before_their_locations_are_loaded() {
-    let store = left_a_day_ahead(false).await;
+    let store = store_a_day_ahead(false).await;
     let loaded = journal::load(&*store, PLACE.0).unwrap();
     let (last, bytes) = loaded.tail.last().unwrap();
     let mut record: Value = serde_json::from_slice(bytes).unwrap();
@@ -525,7 +525,7 @@ async fn institution_is_on_one_node_and_moves_when_the_node_leaves() {
 
 #[actix::test]
 async fn unfinished_work_of_a_node_that_lost_the_store_is_done_by_another() {
-    let store = left_a_day_ahead(false).await;
+    let store = store_a_day_ahead(false).await;
     let ((lost, cut), (found, _)) = (cable(&store), cable(&store));
     // The EHR accepts nothing, so the write stays pending.
     let (closed, open) = (Arc::new(FakeEhr::default()), Arc::new(FakeEhr::default()));

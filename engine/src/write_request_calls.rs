@@ -27,7 +27,7 @@ impl Engine {
     }
 
     pub async fn unfinished_writes(&self, location: LocationId) -> Result<Vec<WriteRequest>, EngineError> {
-        self.directory.ask(location, |reply| LocationMessage::Writes { reply }).await
+        self.directory.query(location, |reply| LocationMessage::Writes { reply }).await
     }
 
     /// Returns writes that are no longer in the queue.

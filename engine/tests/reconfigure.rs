@@ -300,7 +300,7 @@ async fn location_is_not_served_by_a_start_with_another_data_source() {
     let why = state.read_reason.clone().unwrap();
     assert!(why.contains("it has records of data source 1") && state.write_reason.as_ref() == Some(&why), "{why}");
     assert!(!state.read_ok && !state.write_ok);
-    assert_eq!(engine.standings()[&PLACE].read_problem, Some(why));
+    assert_eq!(engine.location_health()[&PLACE].read_problem, Some(why));
     until("what the other EHR can do", async || engine.description(OTHER).unwrap().is_some()).await;
     engine.send(OTHER, plan()).await.unwrap();
     until("the write of another location", async || other.pushed.get() == 1).await;

@@ -24,19 +24,19 @@ impl Operator<'_> {
         let mut command = Command::new(binary());
         command.arg("adapter").args(arguments).args(["--server", &format!("http://{}", self.at.operators)]);
         let output = command.env("PRACTICE_SYNC_TOKEN", OPERATOR_TOKEN).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-        (output.status.success(), said)
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), text)
     }
 
     fn does(&self, arguments: &[&str]) -> String {
-        let (well, said) = self.types(arguments);
-        assert!(well, "{arguments:?}: {said}");
-        said
+        let (well, text) = self.types(arguments);
+        assert!(well, "{arguments:?}: {text}");
+        text
     }
 
     fn is_refused(&self, arguments: &[&str], why: &str) {
-        let (well, said) = self.types(arguments);
-        assert!(!well && said.contains(why), "{arguments:?}: {why}: {said}");
+        let (well, text) = self.types(arguments);
+        assert!(!well && text.contains(why), "{arguments:?}: {why}: {text}");
     }
 
     /// Returns the adapter version that a location runs.
@@ -44,9 +44,9 @@ impl Operator<'_> {
         let mut caller = self.at.operator().await.unwrap();
         // After a start, the adapter is prepared first.
         until("an adapter that is ready", async || {
-            let (status, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
-            assert_eq!(status, 200, "{told}");
-            told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+            let (status, status_view) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+            assert_eq!(status, 200, "{status_view}");
+            status_view["data"]["adapter"]["version"].as_str().map(str::to_owned)
         })
         .await
     }
@@ -55,12 +55,12 @@ impl Operator<'_> {
     /// separate write, and each write has at least one request.
     async fn sees_the_costs_of_a_booking(&self, location: u32) {
         let mut caller = self.at.operator().await.unwrap();
-        let (_, told) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
-        let calls = told["data"]["adapter_calls"].as_array().unwrap();
+        let (_, status_view) = caller.get(&format!("/locations/{location}/sync")).await.unwrap();
+        let calls = status_view["data"]["adapter_calls"].as_array().unwrap();
         let push = calls.iter().find(|calls| calls["call"] == "push").unwrap();
         assert!(push["answered"].as_u64() >= Some(2) && push["requests"].as_u64() >= Some(2), "{push}");
         assert!(push["sent_bytes"].as_u64() > Some(0) && push["memory_bytes"].as_u64() > Some(0), "{push}");
-        assert!(calls.iter().any(|calls| calls["call"] == "describe"), "{told}");
+        assert!(calls.iter().any(|calls| calls["call"] == "describe"), "{status_view}");
 
         let metrics = self.at.metrics().await.unwrap();
         let value = |name: &str, labels: &str| -> f64 {
@@ -118,16 +118,16 @@ async fn version_is_uploaded_rolled_out_and_rolled_back_at_runtime() {
     assert!(!operator.does(&["versions"]).contains("  version "));
 
     let file = packed(dir.path(), "sandbox", "2.0.0");
-    let said = operator.does(&["upload", "sandbox", file.to_str().unwrap()]);
-    let sha256 = said.split_whitespace().last().unwrap().to_owned();
-    assert!(said.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{said}");
-    assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), said, "the same again changes nothing");
-    assert_eq!(operator.version_at(main).await, "0.1.0", "nobody runs it yet");
+    let text = operator.does(&["upload", "sandbox", file.to_str().unwrap()]);
+    let sha256 = text.split_whitespace().last().unwrap().to_owned();
+    assert!(text.starts_with("sandbox 2.0.0  ") && sha256.len() == 64, "{text}");
+    assert_eq!(operator.does(&["upload", "sandbox", file.to_str().unwrap()]), text, "the same again changes nothing");
+    assert_eq!(operator.version_at(main).await, "0.1.0", "no location runs it yet");
 
     // A dry run, then the rollout to the chosen location.
     let main_text = main.to_string();
-    let said = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
-    assert!(said.contains(&format!("location {main} would run {sha256}")), "{said}");
+    let text = operator.does(&["rollout", &sha256, &main_text, "--dry-run"]);
+    assert!(text.contains(&format!("location {main} would run {sha256}")), "{text}");
     assert_eq!(operator.version_at(main).await, "0.1.0");
     operator.does(&["rollout", &sha256, &main_text]);
     assert_eq!(

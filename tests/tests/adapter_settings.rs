@@ -41,35 +41,35 @@ fn config_check_names_the_location_and_the_invalid_setting() {
         fs::write(&file, practice(component.to_str().unwrap(), adapter_config)).unwrap();
         let mut command = Command::new(binary());
         let output = command.args(["config", "check"]).arg(&file).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-        (output.status.success(), said)
+        let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), printed)
     };
-    let (well, said) = check(r#"{ requests_per_minute = "many", page = "secret" }"#);
-    assert!(!well, "{said}");
+    let (well, printed) = check(r#"{ requests_per_minute = "many", page = "secret" }"#);
+    assert!(!well, "{printed}");
     for expected in [
         "adapter_config of location 7: the setting `requests_per_minute` must be a number from 0 to 6000",
         "adapter_config of location 7: there is no setting `page`; there are `requests_per_minute`",
     ] {
-        assert!(said.contains(expected), "{said}");
+        assert!(printed.contains(expected), "{printed}");
     }
-    assert!(!said.contains("secret"), "{said}");
-    let (well, said) = check(r#"{ requests_per_minute = "30" }"#);
-    assert!(well, "{said}");
+    assert!(!printed.contains("secret"), "{printed}");
+    let (well, printed) = check(r#"{ requests_per_minute = "30" }"#);
+    assert!(well, "{printed}");
 }
 
 #[test]
 fn inspect_shows_requirements_and_settings_of_an_adapter() {
     let mut command = Command::new(binary());
     let output = command.args(["adapter", "inspect"]).arg(components::component("gated-cloud")).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
     for expected in [
         "adapter   gated-cloud 0.1.0",
         "paths     /api/",
         "a call    64 MiB, 60 s, 8 requests",
         "| `requests_per_minute` | 0 to 6000 | `60` |",
     ] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
 }
 
@@ -81,11 +81,11 @@ fn print_default_shows_the_settings_of_an_adapter() {
         .arg(components::component("gated-cloud"))
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{said}");
-    assert!(toml::from_str::<toml::Table>(&said).is_ok(), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    assert!(toml::from_str::<toml::Table>(&printed).is_ok(), "{printed}");
     let expected = "# [institutions.locations.adapter_config]\n# # ";
-    assert!(said.contains(expected) && said.contains("# requests_per_minute = \"60\"\n"), "{said}");
+    assert!(printed.contains(expected) && printed.contains("# requests_per_minute = \"60\"\n"), "{printed}");
 }
 
 #[test]

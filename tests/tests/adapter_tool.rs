@@ -57,12 +57,12 @@ fn run(dir: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
     command.args(["adapter", "run"]).arg(component).args(arguments).arg("--config").arg(dir.join("local.toml"));
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-    (output.status.success(), said)
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), printed)
 }
 
-fn records(said: &str) -> Vec<Value> {
-    said.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect()
+fn records(printed: &str) -> Vec<Value> {
+    printed.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -71,16 +71,16 @@ fn run_calls_an_adapter_on_the_simulated_ehr() {
     let local = |url: &str| format!("base_url = \"{url}\"\nlocation = \"main-street\"\nzone = \"America/New_York\"\n");
     fs::write(dir.path().join("local.toml"), local(&ehr.url)).unwrap();
 
-    let (well, said) = run(dir.path(), &["describe"]);
-    assert!(well && said.contains("create-patient") && said.contains("requests_per_minute"), "{said}");
+    let (well, printed) = run(dir.path(), &["describe"]);
+    assert!(well && printed.contains("create-patient") && printed.contains("requests_per_minute"), "{printed}");
 
-    let (well, said) = run(dir.path(), &["pull", "patients", "--limit", "5"]);
-    assert!(well, "{said}");
-    let masked = records(&said);
-    assert_eq!(masked.len(), 5, "{said}");
-    assert!(said.contains("5 records, 0 skipped, 0 deleted; whole, more to come; cursor whole:"), "{said}");
-    let (_, said) = run(dir.path(), &["pull", "patients", "--limit", "5", "--show-patient-data"]);
-    let plain = records(&said);
+    let (well, printed) = run(dir.path(), &["pull", "patients", "--limit", "5"]);
+    assert!(well, "{printed}");
+    let masked = records(&printed);
+    assert_eq!(masked.len(), 5, "{printed}");
+    assert!(printed.contains("5 records, 0 skipped, 0 deleted; whole, more to come; cursor whole:"), "{printed}");
+    let (_, printed) = run(dir.path(), &["pull", "patients", "--limit", "5", "--show-patient-data"]);
+    let plain = records(&printed);
     for (masked, plain) in masked.iter().zip(&plain) {
         assert_eq!(masked["id"], plain["id"]);
         let name = |record: &Value| record["last_name"].as_str().unwrap().to_owned();
@@ -89,22 +89,25 @@ fn run_calls_an_adapter_on_the_simulated_ehr() {
         assert!(!masked.to_string().contains(&name(plain)), "{masked}");
     }
     // Pages follow each other without overlap.
-    let (_, said) = run(dir.path(), &["pull", "patients", "--limit", "5", "--pages", "3"]);
-    assert_eq!(records(&said).len(), 15, "{said}");
+    let (_, printed) = run(dir.path(), &["pull", "patients", "--limit", "5", "--pages", "3"]);
+    assert_eq!(records(&printed).len(), 15, "{printed}");
     // Operatory names are not masked, because they identify no person.
-    let (_, said) = run(dir.path(), &["pull", "operatories"]);
-    assert!(said.contains("Operatory 1") || said.contains("Chair"), "{said}");
+    let (_, printed) = run(dir.path(), &["pull", "operatories"]);
+    assert!(printed.contains("Operatory 1") || printed.contains("Chair"), "{printed}");
 
     // Errors name their place.
-    let (well, said) = run(dir.path(), &["pull", "patiens"]);
-    assert!(!well && said.contains("`patiens` is no resource; the resources are providers, operatories,"), "{said}");
-    assert!(!said.contains("variant"), "{said}");
+    let (well, printed) = run(dir.path(), &["pull", "patiens"]);
+    assert!(
+        !well && printed.contains("`patiens` is no resource; the resources are providers, operatories,"),
+        "{printed}"
+    );
+    assert!(!printed.contains("variant"), "{printed}");
     fs::write(dir.path().join("local.toml"), local("http://127.0.0.1:9")).unwrap();
-    let (well, said) = run(dir.path(), &["pull", "patients"]);
-    assert!(!well && said.contains("retry later"), "{said}");
+    let (well, printed) = run(dir.path(), &["pull", "patients"]);
+    assert!(!well && printed.contains("retry later"), "{printed}");
     fs::write(dir.path().join("local.toml"), "base_url = \"http://127.0.0.1:9\"\n").unwrap();
-    let (well, said) = run(dir.path(), &["describe"]);
-    assert!(!well && said.contains("local.toml") && said.contains("location"), "{said}");
+    let (well, printed) = run(dir.path(), &["describe"]);
+    assert!(!well && printed.contains("local.toml") && printed.contains("location"), "{printed}");
 }
 
 /// Returns the subject file of a new adapter.
@@ -147,8 +150,8 @@ fn test(component: &Path, config: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
     command.args(["adapter", "test"]).arg(component).arg("--config").arg(config).args(arguments);
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-    (output.status.success(), said)
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), printed)
 }
 
 #[test]
@@ -160,9 +163,9 @@ fn complete_adapter_conforms_repeatedly_with_the_subject_file_of_a_new_one() {
     // Each run leaves its patients in the EHR, so the next run must use other ones.
     ehr.switch(&serde_json::json!({"refuse_duplicate_patients": true}));
     for _ in 0..2 {
-        let (well, said) = test(&component, &config, &["--against", &ehr.url]);
-        assert!(well && said.contains(" passed, 0 failed, "), "{said}");
-        assert!(!said.contains("FAILED"), "{said}");
+        let (well, printed) = test(&component, &config, &["--against", &ehr.url]);
+        assert!(well && printed.contains(" passed, 0 failed, "), "{printed}");
+        assert!(!printed.contains("FAILED"), "{printed}");
     }
 }
 
@@ -174,9 +177,9 @@ fn the_examples_conform() {
     let config = dir.path().join("subject.toml");
     fs::write(&config, subject_file(dir.path())).unwrap();
     for (example, passed) in [("examples/list", 1..20), ("examples/booking", 20..99)] {
-        let (well, said) = test(&components::component(example), &config, &["--against", &ehr.url]);
-        let count = said.lines().filter(|line| line.starts_with("passed ")).count();
-        assert!(well && passed.contains(&count), "{example}: {count} passed\n{said}");
+        let (well, printed) = test(&components::component(example), &config, &["--against", &ehr.url]);
+        let count = printed.lines().filter(|line| line.starts_with("passed ")).count();
+        assert!(well && passed.contains(&count), "{example}: {count} passed\n{printed}");
     }
 }
 
@@ -189,8 +192,8 @@ fn failed_cases_report_request_answer_expectation_and_remedy() {
     // This EHR writes again on each attempt. An adapter for such an EHR must search first, and this one does not.
     ehr.switch(&serde_json::json!({"idempotent": false}));
     let only = ["--against", &ehr.url, "--only", "one_key_writes_once", "--only", "a_key_never_sent_is_not_found"];
-    let (well, said) = test(&component, &config, &only);
-    assert!(!well, "{said}");
+    let (well, printed) = test(&component, &config, &only);
+    assert!(!well, "{printed}");
     for part in [
         "FAILED     one_key_writes_once\n    asked     push with key ps-1-",
         "patient-insert {",
@@ -200,13 +203,13 @@ fn failed_cases_report_request_answer_expectation_and_remedy() {
         "passed     a_key_never_sent_is_not_found",
         "1 passed, 1 failed, 0 not asked",
     ] {
-        assert!(said.contains(part), "{part:?} is missing\n{said}");
+        assert!(printed.contains(part), "{part:?} is missing\n{printed}");
     }
     // Only the features in the adapter's description are tested.
     ehr.switch(&serde_json::json!({"idempotent": true, "unsupported": ["create_appointment"]}));
-    let (well, said) = test(&component, &config, &["--against", &ehr.url, "--only", "an_occupied_place_is_refused"]);
+    let (well, printed) = test(&component, &config, &["--against", &ehr.url, "--only", "an_occupied_place_is_refused"]);
     let reason = "not asked  an_occupied_place_is_refused: the adapter does not describe create-appointment";
-    assert!(well && said.contains(reason) && said.contains("0 passed, 0 failed, 1 not asked"), "{said}");
+    assert!(well && printed.contains(reason) && printed.contains("0 passed, 0 failed, 1 not asked"), "{printed}");
 }
 
 #[test]
@@ -214,19 +217,19 @@ fn test_that_cannot_start_reports_the_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let (text, config) = (subject_file(dir.path()), dir.path().join("subject.toml"));
     let component = components::component("sandbox");
-    let told = |text: &str, arguments: &[&str], parts: &[&str]| {
+    let fails = |text: &str, arguments: &[&str], parts: &[&str]| {
         fs::write(&config, text).unwrap();
-        let (well, said) = test(&component, &config, arguments);
-        assert!(!well && parts.iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        let (well, printed) = test(&component, &config, arguments);
+        assert!(!well && parts.iter().all(|part| printed.contains(part)), "{parts:?}: {printed}");
     };
-    told(&text.replace("step_minutes", "step"), &[], &["subject.toml", "`free", "unknown field `step`"]);
-    told(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
-    told(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
-    told(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
-    told(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
-    told(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
+    fails(&text.replace("step_minutes", "step"), &[], &["subject.toml", "`free", "unknown field `step`"]);
+    fails(&text.replace("America/New_York", "Boston"), &[], &["subject.toml", "`zone`", "Boston is no IANA zone"]);
+    fails(&text.replace("[change.patients]", "[change.people]"), &[], &["subject.toml", "`people`"]);
+    fails(&text.replace("# authorization", "authorization"), &[], &["`authorization`", "MY_EHR_TOKEN", "is not set"]);
+    fails(&text, &["--against", "http://127.0.0.1:9"], &["describe", "retry later"]);
+    fails(&text, &["--against", "127.0.0.1"], &["`base_url` is 127.0.0.1", "not an address"]);
     let ehr = AdapterToolEhr::start();
-    told(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
+    fails(&text, &["--against", &ehr.url, "--only", "everything"], &["`everything` is no case", "one_key_writes_once"]);
     let listed = Command::new(binary()).args(["adapter", "test", "--list"]).output().unwrap();
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.lines().any(|line| line == "one_key_writes_once"), "{listed}");
@@ -241,8 +244,8 @@ fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
     let file = file.to_str().unwrap();
     let pull = ["pull", "patients", "--limit", "5", "--pages", "2"];
     let (_, plain) = run(dir.path(), &[&pull[..], &["--show-patient-data"]].concat());
-    let (well, said) = run(dir.path(), &[&pull[..], &["--record", file]].concat());
-    assert!(well && records(&said).len() == 10, "{said}");
+    let (well, printed) = run(dir.path(), &[&pull[..], &["--record", file]].concat());
+    assert!(well && records(&printed).len() == 10, "{printed}");
     let recorded = fs::read_to_string(file).unwrap();
     assert_eq!(recorded.lines().count(), 2, "{recorded}");
     assert!(!recorded.contains("s3cret"));
@@ -255,13 +258,13 @@ fn recordings_contain_no_patient_data_and_replay_without_the_ehr() {
     }
     // The EHR has stopped.
     drop(ehr);
-    let (well, said) = run(dir.path(), &[&pull[..], &["--replay", file]].concat());
-    assert!(well && records(&said).len() == 10, "{said}");
-    let (well, said) = run(dir.path(), &["pull", "providers", "--replay", file]);
-    assert!(!well && said.contains("patients.jsonl has no answer to GET /v1/providers"), "{said}");
+    let (well, printed) = run(dir.path(), &[&pull[..], &["--replay", file]].concat());
+    assert!(well && records(&printed).len() == 10, "{printed}");
+    let (well, printed) = run(dir.path(), &["pull", "providers", "--replay", file]);
+    assert!(!well && printed.contains("patients.jsonl has no answer to GET /v1/providers"), "{printed}");
     fs::write(file, "{\"asked\": 1}\n").unwrap();
-    let (well, said) = run(dir.path(), &["describe", "--replay", file]);
-    assert!(!well && said.contains("patients.jsonl, line 1: not an exchange written by `--record`"), "{said}");
+    let (well, printed) = run(dir.path(), &["describe", "--replay", file]);
+    assert!(!well && printed.contains("patients.jsonl, line 1: not an exchange written by `--record`"), "{printed}");
 }
 
 #[test]
@@ -271,13 +274,13 @@ fn options_inject_lost_throttled_and_slow_requests() {
     fs::write(dir.path().join("local.toml"), local).unwrap();
     let pull = ["pull", "patients", "--limit", "5", "--pages", "3"];
     // The second page is the second request.
-    let (well, said) = run(dir.path(), &[&pull[..], &["--lose", "2"]].concat());
-    assert!(!well && records(&said).len() == 5 && said.contains("retry later"), "{said}");
-    let (well, said) = run(dir.path(), &[&pull[..], &["--throttle"]].concat());
-    assert!(!well && records(&said).is_empty() && said.contains("retry later"), "{said}");
-    let (well, said) = run(dir.path(), &["describe", "--slow", "120"]);
-    let took = said.lines().find_map(|line| line.strip_prefix("1 request, ")?.strip_suffix(" ms")).unwrap();
-    assert!(well && took.parse::<f64>().unwrap() >= 120.0, "{said}");
-    let (well, said) = run(dir.path(), &["describe", "--lose", "1", "--throttle"]);
-    assert!(!well && said.contains("cannot be used with"), "{said}");
+    let (well, printed) = run(dir.path(), &[&pull[..], &["--lose", "2"]].concat());
+    assert!(!well && records(&printed).len() == 5 && printed.contains("retry later"), "{printed}");
+    let (well, printed) = run(dir.path(), &[&pull[..], &["--throttle"]].concat());
+    assert!(!well && records(&printed).is_empty() && printed.contains("retry later"), "{printed}");
+    let (well, printed) = run(dir.path(), &["describe", "--slow", "120"]);
+    let took = printed.lines().find_map(|line| line.strip_prefix("1 request, ")?.strip_suffix(" ms")).unwrap();
+    assert!(well && took.parse::<f64>().unwrap() >= 120.0, "{printed}");
+    let (well, printed) = run(dir.path(), &["describe", "--lose", "1", "--throttle"]);
+    assert!(!well && printed.contains("cannot be used with"), "{printed}");
 }

@@ -44,8 +44,8 @@ async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
     // The process is killed without an orderly shutdown.
     server.kill().unwrap();
 
-    let (code, said) = audit(&installation, &["verify"]);
-    assert!(code == Some(0) && said.contains("is whole") && said.contains("was not rolled back: "), "{said}");
+    let (code, output) = audit(&installation, &["verify"]);
+    assert!(code == Some(0) && output.contains("is whole") && output.contains("was not rolled back: "), "{output}");
     let server = installation.start().await.unwrap();
     let entries = exported_at_last(&installation, &["--record", "appointment", "--id", &id], "create").await;
     let made = entries.iter().find(|entry| entry["action"] == "create").unwrap();
@@ -64,6 +64,6 @@ async fn acknowledged_bookings_are_audited_and_later_edits_are_detected() {
     let file = file.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).min().unwrap();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("POST /intent/booking/book", "POST /intent/booking/look", 1)).unwrap();
-    let (code, said) = audit(&installation, &["verify"]);
-    assert!(code == Some(2) && said.contains("audit-"), "{said}");
+    let (code, output) = audit(&installation, &["verify"]);
+    assert!(code == Some(2) && output.contains("audit-"), "{output}");
 }

@@ -30,9 +30,9 @@ fn command(arguments: &[&str]) -> (bool, String) {
 }
 
 fn succeeds(arguments: &[&str]) -> String {
-    let (succeeded, said) = command(arguments);
-    assert!(succeeded, "{arguments:?}: {said}");
-    said
+    let (succeeded, output) = command(arguments);
+    assert!(succeeded, "{arguments:?}: {output}");
+    output
 }
 
 /// Counts the appointments of this test in the EHR by note.
@@ -107,8 +107,8 @@ impl Server {
     }
 
     fn back_up(&self) -> PathBuf {
-        let said = succeeds(&["backup", "--server", &format!("http://{}", self.installation.operators)]);
-        self.path("backups").join(said.split_whitespace().next().unwrap())
+        let output = succeeds(&["backup", "--server", &format!("http://{}", self.installation.operators)]);
+        self.path("backups").join(output.split_whitespace().next().unwrap())
     }
 
     fn serve_from(&self, data: &str) {
@@ -152,10 +152,10 @@ async fn the_practice_goes_on(engine: EngineKind) {
     assert!(!unnamed && why.contains("--engine"), "the backup does not name an engine: {why}");
     let config = server.installation.config().display().to_string();
     restore.extend(["--config", config.as_str()]);
-    let said = succeeds(&restore);
+    let output = succeeds(&restore);
     assert!(
-        said.contains("values were restored") && said.contains(&format!("`store_engine` to \"{engine}\"")),
-        "{said}"
+        output.contains("values were restored") && output.contains(&format!("`store_engine` to \"{engine}\"")),
+        "{output}"
     );
     let (again, why) = command(&restore);
     assert!(!again && why.contains("already exists"), "{why}");
@@ -193,9 +193,9 @@ async fn the_practice_goes_on(engine: EngineKind) {
     let since = seen["page_info"]["end_cursor"].as_str().unwrap();
     let (status, news) = caller.get(&format!("{changes}&per_page=1000&since={since}")).await.unwrap();
     assert_eq!(status, 200, "{news}");
-    let told = news["data"].as_array().unwrap();
+    let newer = news["data"].as_array().unwrap();
     assert!(
-        told.iter().any(|change| change["id"] == next.id) && told.iter().any(|change| change["id"] == returned["id"])
+        newer.iter().any(|change| change["id"] == next.id) && newer.iter().any(|change| change["id"] == returned["id"])
     );
 }
 

@@ -11,10 +11,10 @@ const LITTLE: &str = "--seconds 0.3 --warm-up 0 --repetitions 20 --connections 4
 
 fn section(name: &str, figures: &[&str]) {
     let output = Command::new(env!("CARGO_BIN_EXE_bench")).arg(name).args(LITTLE.split_whitespace()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
     for figure in figures {
-        assert!(said.contains(figure), "{name} prints no {figure:?}:\n{said}");
+        assert!(printed.contains(figure), "{name} prints no {figure:?}:\n{printed}");
     }
 }
 

@@ -198,9 +198,9 @@ async fn patient_data_does_not_leak_into_logs_metrics_or_files() {
     }
     process.stop().unwrap();
     let log = installation.log().unwrap();
-    assert!(log.contains("TRACE") || log.contains("DEBUG"), "the log tells little");
+    assert!(log.contains("TRACE") || log.contains("DEBUG"), "the log has too few lines");
     assert_clean("the log", &log);
-    assert!(collector.spans().iter().any(|span| span.name == "ehr_call"), "the traces tell little");
+    assert!(collector.spans().iter().any(|span| span.name == "ehr_call"), "the traces have too few spans");
     assert_clean("the traces", &collector.text());
     for file in files_below(&dir.path().join("data")).unwrap() {
         assert_clean(&file.display().to_string(), &String::from_utf8_lossy(&fs::read(&file).unwrap()));

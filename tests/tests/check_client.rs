@@ -25,7 +25,7 @@ const ADAPTER_BUILT: Duration = Duration::from_secs(400);
 
 struct CheckOutput {
     code: Option<i32>,
-    told: String,
+    output: String,
 }
 
 async fn checked(recording: &str, more: &[&str]) -> CheckOutput {
@@ -46,7 +46,7 @@ async fn checked(recording: &str, more: &[&str]) -> CheckOutput {
         tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     process.stop().unwrap();
     ehr.stop().await;
-    CheckOutput { code: status.code(), told: String::from_utf8([stdout, stderr].concat()).unwrap() }
+    CheckOutput { code: status.code(), output: String::from_utf8([stdout, stderr].concat()).unwrap() }
 }
 
 /// Returns each documented call with all of its examples.
@@ -103,10 +103,10 @@ async fn documented_examples_are_accepted() {
     let calls = documented();
     assert!(calls.len() > 100, "{}", calls.len());
     let recording: String = calls.iter().map(|call| format!("{call}\n")).collect();
-    let CheckOutput { code, told } = checked(&recording, &["--json"]).await;
-    let report: Value = serde_json::from_str(&told).unwrap_or_else(|wrong| panic!("{wrong}: {told}"));
+    let CheckOutput { code, output } = checked(&recording, &["--json"]).await;
+    let report: Value = serde_json::from_str(&output).unwrap_or_else(|wrong| panic!("{wrong}: {output}"));
     let endpoints = report["endpoints"].as_object().unwrap();
-    assert_eq!(endpoints.len(), calls.len(), "{told}");
+    assert_eq!(endpoints.len(), calls.len(), "{output}");
     let refused: Vec<String> = endpoints
         .iter()
         .filter(|(name, _)| !NOT_SUPPORTED.contains(&name.as_str()))
@@ -117,7 +117,7 @@ async fn documented_examples_are_accepted() {
     for name in NOT_SUPPORTED {
         assert_eq!(endpoints[name]["accepted"], 0, "{name} is supported now");
     }
-    assert_eq!(code, Some(1), "{told}");
+    assert_eq!(code, Some(1), "{output}");
     let accepted = endpoints.values().filter(|it| it["accepted"] == 1).count();
     assert!(accepted * 2 > calls.len(), "{accepted} of {} examples were accepted", calls.len());
 }
@@ -145,8 +145,8 @@ async fn client_of_another_system_gets_the_required_changes() {
         call("GET", "/elsewhere", good, Value::Null, 200),
     ];
     let recording = json!({"log": {"version": "1.2", "entries": entries}}).to_string();
-    let CheckOutput { code, told } = checked(&recording, &["--below", "/v1"]).await;
-    assert_eq!(code, Some(1), "{told}");
+    let CheckOutput { code, output } = checked(&recording, &["--below", "/v1"]).await;
+    assert_eq!(code, Some(1), "{output}");
     for line in [
         "GET /patients: calls 1, accepted 1",
         "ignored: colour (1)",
@@ -161,7 +161,7 @@ async fn client_of_another_system_gets_the_required_changes() {
         "POST /appointments: calls 1, accepted 0, refused 1",
         "5 calls: 2 accepted, 3 refused (1 of them by the other system, too)",
     ] {
-        assert!(told.contains(line), "{line}: {told}");
+        assert!(output.contains(line), "{line}: {output}");
     }
 }
 
@@ -224,7 +224,7 @@ impl Drop for Demo {
 
 #[actix::test]
 async fn invalid_recording_is_reported_with_its_line() {
-    let CheckOutput { code, told } = checked("{\"method\": \"GET\"}", &[]).await;
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("line 1: missing field `path`"), "{told}");
+    let CheckOutput { code, output } = checked("{\"method\": \"GET\"}", &[]).await;
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("line 1: missing field `path`"), "{output}");
 }

@@ -141,15 +141,15 @@ async fn receptionist_books_for_two_and_changes_one_visit() {
     // Isolated, and without the environment's packages.
     receptionist.args(["-I", "-S", "receptionist.py", &format!("http://{}", installation.address)]);
     receptionist.args([API_KEY, SUBDOMAIN, &first.to_string()]);
-    let said = step(receptionist, folder.path()).await;
-    let sentences: Vec<&str> = said.lines().collect();
-    let [ida, ole, moving, moved, confirmed, cancelled] = sentences.as_slice() else { panic!("{said}") };
+    let output = step(receptionist, folder.path()).await;
+    let sentences: Vec<&str> = output.lines().collect();
+    let [ida, ole, moving, moved, confirmed, cancelled] = sentences.as_slice() else { panic!("{output}") };
     for written in [ida, ole] {
-        assert!(written.ends_with("is booked and confirmed by the practice's system."), "{said}");
+        assert!(written.ends_with("is booked and confirmed by the practice's system."), "{output}");
     }
     // Between sessions, both visits may have the same start, in two operatories of the provider.
-    assert!(moving.contains(" moved to ") && moved.contains("is booked"), "{said}");
-    assert!(!confirmed.is_empty() && cancelled.contains("is cancelled"), "{said}");
+    assert!(moving.contains(" moved to ") && moved.contains("is booked"), "{output}");
+    assert!(!confirmed.is_empty() && cancelled.contains("is cancelled"), "{output}");
     let live = || {
         let ehr = ehr.ehr();
         let family: BTreeMap<String, String> = ehr

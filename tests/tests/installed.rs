@@ -40,9 +40,12 @@ async fn the_demo_runs_from_a_copy_of_the_binary_without_the_checkout() {
     let demo = "demo --listen 127.0.0.1:0 --operators 127.0.0.1:0";
     let refused = alone(&bare, dir.path(), demo).output().await;
     let refused = refused.unwrap_or_else(|why| Suite::Shell.lacks(&format!("`unshare`: {why}")));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(2), "{said}");
-    assert!(said.contains("cargo install --path api --features bundled") && said.lines().count() == 1, "{said}");
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("cargo install --path api --features bundled") && message.lines().count() == 1,
+        "{message}"
+    );
 
     let mut running = Demo::spawn(alone(&bundled, dir.path(), demo));
     running.says("practice-sync demo: http://127.0.0.1:", STEP).await;

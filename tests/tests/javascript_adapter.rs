@@ -57,8 +57,8 @@ fn typed(toolbox: &Toolbox, dir: &Path, ehr: &AdapterToolEhr, arguments: &[&str]
     let mut command = Command::new(binary());
     command.current_dir(dir).env("PATH", toolbox.path()).arg("adapter").args(arguments);
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-    (output.status.success(), said)
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+    (output.status.success(), printed)
 }
 
 /// The commands work in the current directory, like cargo.
@@ -72,29 +72,32 @@ async fn errors_in_run_show_message_field_and_stack() {
     let dir = scaffolded(work.path());
     let map = dir.join("src/map.js");
     let pull = ["run", "pull", "patients", "--limit", "2"];
-    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
-    assert!(well && said.contains("2 records, 0 skipped"), "{said}");
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(well && printed.contains("2 records, 0 skipped"), "{printed}");
     assert!(!dir.join("dist/my-ehr.wasm").exists(), "`run` leaves the component of `build` alone");
     // A record that lacks a field.
     edit(&map, "    lastName: text(p.last_name),\n    dateOfBirth", "    dateOfBirth");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &pull);
     let expected = "the adapter panicked at pull: what it returns is not of the contract: records[0] (patient).lastName is missing";
-    assert!(!well && said.contains(expected), "{said}");
+    assert!(!well && printed.contains(expected), "{printed}");
     // A JavaScript error.
     edit(
         &map,
         "    dateOfBirth: optional(p.born, date),",
         "    lastName: p.surname.trim(),\n    dateOfBirth: optional(p.born, date),",
     );
-    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
-    assert!(!well && said.contains("the adapter panicked at patient (src/map.js:"), "{said}");
-    assert!(said.contains("TypeError: ") && said.contains("called ") && said.contains("src/adapter.js:"), "{said}");
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(!well && printed.contains("the adapter panicked at patient (src/map.js:"), "{printed}");
+    assert!(
+        printed.contains("TypeError: ") && printed.contains("called ") && printed.contains("src/adapter.js:"),
+        "{printed}"
+    );
     // An error thrown by the author's code.
     edit(&map, "    lastName: p.surname.trim(),", "    lastName: (() => { throw new Error(\"Oops\"); })(),");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &pull);
-    assert!(!well && said.contains("src/map.js:") && said.contains("Error: Oops"), "{said}");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &["check"]);
-    assert!(well && said.contains("verdict   fit") && dir.join("dist/my-ehr.wasm").exists(), "{said}");
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &pull);
+    assert!(!well && printed.contains("src/map.js:") && printed.contains("Error: Oops"), "{printed}");
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &["check"]);
+    assert!(well && printed.contains("verdict   fit") && dir.join("dist/my-ehr.wasm").exists(), "{printed}");
 }
 
 /// The EHR has one telephone number without a type, and `describe` lists fields that are not kept. The suite tests
@@ -112,15 +115,15 @@ async fn an_ehr_with_one_telephone_number_and_without_genders_conforms() {
     edit(&map, "    primaryPhone: null,", "    primaryPhone: optional(p.cell),");
     edit(&map, "    gender: optional(p.gender, ", "    gender: optional(undefined, ");
     edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"ssn\"", "const UNKEPT = [\"gender\", \"ssn\"");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &["test"]);
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &["test"]);
     assert!(
-        well && said.contains(" passed, 0 failed, ") && said.contains("passed     a_change_leaves_the_rest"),
-        "{said}"
+        well && printed.contains(" passed, 0 failed, ") && printed.contains("passed     a_change_leaves_the_rest"),
+        "{printed}"
     );
     // A new adapter's file does not mention it.
     edit(&dir.join("src/adapter.js"), "const UNKEPT = [\"gender\", \"ssn\"", "const UNKEPT = [\"ssn\"");
-    let (well, said) = typed(&toolbox, &dir, &ehr, &["test", "--only", "written_records_are_pulled_unchanged"]);
-    assert!(!well && said.contains("gender: \"Female\" was written, nothing is shown"), "{said}");
+    let (well, printed) = typed(&toolbox, &dir, &ehr, &["test", "--only", "written_records_are_pulled_unchanged"]);
+    assert!(!well && printed.contains("gender: \"Female\" was written, nothing is shown"), "{printed}");
 }
 
 /// Checked by TypeScript, as in an editor.
@@ -151,11 +154,11 @@ async fn passes_and_is_fit(dir: &Path) {
     let work = tempfile::tempdir().unwrap();
     let build = |command: &mut Command| {
         let output = command.args(["adapter", "build"]).arg(dir).arg("--out").arg(work.path()).output().unwrap();
-        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-        (output.status.success(), said)
+        let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (output.status.success(), printed)
     };
-    let (well, said) = build(&mut Command::new(binary()));
-    assert!(!well && said.contains("run `npm ci` there first"), "nothing is installed in the folder: {said}");
+    let (well, printed) = build(&mut Command::new(binary()));
+    assert!(!well && printed.contains("run `npm ci` there first"), "nothing is installed in the folder: {printed}");
     let id = adapter_kit::Manifest::parse(&std::fs::read_to_string(dir.join("adapter.toml")).unwrap()).unwrap().id;
     let component = work.path().join(format!("{id}.wasm"));
     assert!(!component.exists());
@@ -164,10 +167,10 @@ async fn passes_and_is_fit(dir: &Path) {
         command.env("PATH", toolbox.path());
         command
     };
-    let (well, said) = build(&mut with_programs());
-    assert!(well && said.contains("wrote "), "{said}");
-    let (well, said) = build(&mut with_programs());
-    assert!(well && said.contains("is up to date"), "{said}");
+    let (well, printed) = build(&mut with_programs());
+    assert!(well && printed.contains("wrote "), "{printed}");
+    let (well, printed) = build(&mut with_programs());
+    assert!(well && printed.contains("is up to date"), "{printed}");
     let report = adapter_kit::check(&component).unwrap();
     assert!(report.manifest.is_ok(), "{report:?}");
     assert!(report.imports.iter().all(|name| name.starts_with("practice-sync:ehr/")), "no WASI: {report:?}");

@@ -87,7 +87,7 @@ async fn insisting(mut ask: impl AsyncFnMut() -> (u16, Value)) -> (u16, Value) {
 }
 
 /// Checks that the booking exists and that its key returns it.
-async fn assert_kept(caller: &mut Caller, it: &Accepted) {
+async fn assert_replayed(caller: &mut Caller, it: &Accepted) {
     let (code, answer) = insisting(async || intents::status(caller, &it.booking_ref).await.unwrap()).await;
     assert_eq!(code, 200, "{} is lost: {answer}", it.note);
     assert_eq!(answer["booking"]["appointment_id"], it.appointment_id);
@@ -101,7 +101,7 @@ async fn assert_kept(caller: &mut Caller, it: &Accepted) {
     assert!(known, "{} ({}) is not in its replay: {answer}", it.note, it.booking_ref);
 }
 
-fn to_look_at(ledger: &Ledger, round: usize) -> Vec<Accepted> {
+fn sample(ledger: &Ledger, round: usize) -> Vec<Accepted> {
     let (last, earlier): (Vec<_>, Vec<_>) =
         ledger.accepted.values().cloned().partition(|accepted| accepted.round + 1 == round);
     let some = (0..SAMPLE.min(earlier.len())).map(|_| earlier[random_u64() as usize % earlier.len()].clone());
@@ -206,13 +206,13 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_written_twice(
     finish_open_attempts(&mut caller, &ledger, rounds).await;
     let accepted: Vec<Accepted> = ledger.lock().accepted.values().cloned().collect();
     for it in &accepted {
-        assert_kept(&mut caller, it).await;
+        assert_replayed(&mut caller, it).await;
     }
     drained(&mut caller, &accepted).await;
     all_is_sealed_with_the_newest_key(&installation, rounds).await;
     assert_written_once(&ehr, &accepted);
     in_the_audit_trail(&installation, &accepted).await;
-    let repeated = assert_told(&receiver, &accepted).await;
+    let repeated = assert_messages_sent(&receiver, &accepted).await;
     assert_eq!(installation.panics().unwrap(), [""; 0]);
     let replayed = ledger.lock().replayed_after_a_crash;
     let count = |kind: fn(&Accepted) -> bool| accepted.iter().filter(|it| kind(it)).count();
@@ -237,9 +237,9 @@ async fn kill_under_load(
 ) {
     let process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
-    let looked_at = to_look_at(&ledger.lock(), round);
-    for accepted in looked_at {
-        assert_kept(&mut caller, &accepted).await;
+    let sampled = sample(&ledger.lock(), round);
+    for accepted in sampled {
+        assert_replayed(&mut caller, &accepted).await;
     }
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
@@ -369,24 +369,24 @@ async fn subscribe(caller: &mut Caller, receiver: &WebhookReceiver) {
 
 /// Checks that the subscriber received each booking and each confirmation at least once, always under one delivery id.
 /// A cancelled booking may never have been written. Returns the number of repeated messages.
-async fn assert_told(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
+async fn assert_messages_sent(receiver: &WebhookReceiver, accepted: &[Accepted]) -> usize {
     until("a message of every booking and confirmation", async || {
-        let mut told: BTreeMap<(u64, String), BTreeSet<String>> = BTreeMap::new();
+        let mut deliveries: BTreeMap<(u64, String), BTreeSet<String>> = BTreeMap::new();
         let messages = receiver.messages();
         for message in &messages {
             let body: Value = serde_json::from_slice(&message.body).unwrap();
             let event = body["event_name"].as_str().unwrap().to_owned();
             let appointment = body["data"]["appointment"]["id"].as_u64().unwrap();
-            told.entry((appointment, event)).or_default().insert(message.headers["delivery-id"].clone());
+            deliveries.entry((appointment, event)).or_default().insert(message.headers["delivery-id"].clone());
         }
-        for (event, ids) in &told {
+        for (event, ids) in &deliveries {
             assert_eq!(ids.len(), 1, "deliveries of one event: {event:?}");
         }
         let live = accepted.iter().filter(|it| !it.cancelled).map(|it| (it, "appointment_insertion.complete"));
         let confirmed = accepted.iter().filter(|it| it.confirmed).map(|it| (it, "appointment_confirmed"));
         let expected = live.chain(confirmed).map(|(it, event)| (it.appointment_id, event.to_owned()));
-        let missing = expected.filter(|event| !told.contains_key(event)).count();
-        if missing == 0 { Ok(messages.len() - told.len()) } else { Err(missing) }
+        let missing = expected.filter(|event| !deliveries.contains_key(event)).count();
+        if missing == 0 { Ok(messages.len() - deliveries.len()) } else { Err(missing) }
     })
     .await
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use tests::harness::process::binary;
 
-use tests::main_story::{FhirPractice, GnuHealthPractice, OpenDentalPractice, tell};
+use tests::main_story::{FhirPractice, GnuHealthPractice, OpenDentalPractice, run};
 
 fn program() -> &'static Path {
     binary()
@@ -13,16 +13,16 @@ fn program() -> &'static Path {
 #[actix::test]
 async fn with_gnu_health() {
     let Some(practice) = GnuHealthPractice::open().await else { return };
-    tell(program(), practice).await;
+    run(program(), practice).await;
 }
 
 #[actix::test]
 async fn with_a_fhir_server() {
     let Some(practice) = FhirPractice::open().await else { return };
-    tell(program(), practice).await;
+    run(program(), practice).await;
 }
 
 #[actix::test]
 async fn with_open_dental() {
-    tell(program(), OpenDentalPractice::open()).await;
+    run(program(), OpenDentalPractice::open()).await;
 }

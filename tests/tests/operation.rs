@@ -55,10 +55,10 @@ async fn start_logs_loaded_adapters_and_first_reads() {
     let _process = installation.start().await.unwrap();
     let mut caller = installation.sign_in().await.unwrap();
     process::first_sync(&mut caller).await.unwrap();
-    for said in ["adapter loaded for the location", "the EHR was read to its end for the first time"] {
-        until(said, async || {
+    for message in ["adapter loaded for the location", "the EHR was read to its end for the first time"] {
+        until(message, async || {
             let log = installation.log().unwrap();
-            let of = |location: &str| log.lines().filter(|it| it.contains(said) && it.contains(location)).count();
+            let of = |location: &str| log.lines().filter(|it| it.contains(message) && it.contains(location)).count();
             (of("location=101") == 1 && of("location=102") == 1).then_some(())
         })
         .await;
@@ -338,9 +338,9 @@ fn webhooks(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
 
 /// Returns the next notification to systemd, within ten seconds.
 fn next_notification(socket: &UnixDatagram) -> String {
-    let mut said = [0; 200];
-    let length = socket.recv(&mut said).unwrap();
-    String::from_utf8_lossy(&said[..length]).into_owned()
+    let mut received = [0; 200];
+    let length = socket.recv(&mut received).unwrap();
+    String::from_utf8_lossy(&received[..length]).into_owned()
 }
 
 #[actix::test]
@@ -370,17 +370,17 @@ async fn service_manager_is_notified_and_second_signal_stops_at_once() {
 /// Runs a command, which must succeed, and returns its output.
 fn succeeds(arguments: &[&str]) -> String {
     let ended = Command::new(binary()).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
-    assert!(ended.status.success(), "{arguments:?}: {said}");
-    said
+    let output = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    assert!(ended.status.success(), "{arguments:?}: {output}");
+    output
 }
 
 /// Runs a command, which must fail, and returns its output.
 fn fails(arguments: &[&str]) -> String {
     let ended = Command::new(binary()).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
-    assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {said}");
-    said
+    let output = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+    assert_eq!(ended.status.code(), Some(2), "{arguments:?}: {output}");
+    output
 }
 
 /// Starts a process, which must end before it serves, and returns the reason.

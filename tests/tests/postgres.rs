@@ -150,19 +150,19 @@ async fn probes_are_answered_while_all_calls_wait_for_the_database() {
 
 fn command(arguments: &[&str]) -> (bool, String) {
     let ended = Command::new(binary()).args(arguments).output().unwrap();
-    let said = [ended.stdout, ended.stderr].concat();
-    (ended.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let output = [ended.stdout, ended.stderr].concat();
+    (ended.status.success(), String::from_utf8_lossy(&output).into_owned())
 }
 
 fn succeeds(arguments: &[&str]) -> String {
-    let (succeeded, said) = command(arguments);
-    assert!(succeeded, "{arguments:?}: {said}");
-    said
+    let (succeeded, output) = command(arguments);
+    assert!(succeeded, "{arguments:?}: {output}");
+    output
 }
 
-fn refused(arguments: &[&str], told: &str) {
-    let (succeeded, said) = command(arguments);
-    assert!(!succeeded && said.contains(told), "{arguments:?}: {said}");
+fn refused(arguments: &[&str], expected: &str) {
+    let (succeeded, output) = command(arguments);
+    assert!(!succeeded && output.contains(expected), "{arguments:?}: {output}");
 }
 
 /// Serves a practice on sled, then from a database, then on fjall, and checks that each booking is kept.
@@ -191,8 +191,8 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     let config = text(on_database.config().to_path_buf());
     refused(&["store", "check", "--config", &config], "store.key is missing");
     let into = ["store", "copy", "--from", &data("sled"), "--to-config", &config];
-    let said = succeeds(&into);
-    let digest = |said: &str| said.split("sha256 ").nth(1).unwrap()[..64].to_owned();
+    let output = succeeds(&into);
+    let digest = |output: &str| output.split("sha256 ").nth(1).unwrap()[..64].to_owned();
     refused(&into, "already exists");
     assert!(succeeds(&["store", "migrate", "--config", &config]).contains("version 5 already"));
     let checked = succeeds(&["store", "check", "--config", &config]);
@@ -200,7 +200,7 @@ async fn a_store_moves_into_a_database_and_out_of_it() {
     // A copy back has the same values.
     let copy = text(dir.path().join("copy"));
     let back = succeeds(&["store", "copy", "--from-config", &config, "--to", &copy, "--engine", "fjall"]);
-    assert_eq!(digest(&back), digest(&said));
+    assert_eq!(digest(&back), digest(&output));
     bookings.push(serve_and_book(&on_database, location, &bookings).await);
 
     let on_fjall = place("fjall").on_engine(store::EngineKind::Fjall).unwrap();
@@ -235,9 +235,9 @@ async fn wrong_database_is_refused_with_a_remedy() {
     let cluster = Cluster::temporary(Durability::Written).unwrap();
     let installation = || Installation::new(binary(), dir.path(), &ehr.url(), "").unwrap();
     drop(installation().start().await.unwrap());
-    let fails = async |url: &str, told: &str| {
+    let fails = async |url: &str, expected: &str| {
         let error = installation().on_database(url).unwrap().start().await.err().unwrap().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     };
     fails(&cluster.database().unwrap(), "--to-config FILE").await;
     std::fs::remove_dir_all(dir.path().join("data")).unwrap();
@@ -406,7 +406,7 @@ async fn location_and_data_source_are_added_at_runtime() {
     let end = |stream: u64| store.feed_end(Some(stream)).unwrap();
     let (of_source, of_location, of_institution) = (1 << 32 | 12, 2 << 32 | u64::from(location), 3 << 32 | 1);
     assert_eq!((end(of_source), end(of_location)), (end(of_institution), end(of_institution)));
-    assert_ne!(end(of_institution), end(2 << 32 | 999), "places of nobody are numbered by themselves");
+    assert_ne!(end(of_institution), end(2 << 32 | 999), "values without an owner are numbered separately");
     drop(store);
 
     let process = installation.start().await.unwrap();

@@ -192,9 +192,9 @@ async fn booking_refused_by_the_ehr_fails_with_a_message() {
     let failed = sandbox.outcome(booked).await;
     let reason = "the simulated EHR refuses what is written for a patient of this name";
     assert_eq!((&failed["ehr_writeback"], &failed["failure_reason"]), (&json!("failed"), &json!(reason)));
-    let told = event(&receiver, "appointment_insertion.failed").await;
-    assert_eq!(told["data"]["appointment"]["id"], failed["appointment_id"]);
-    assert_eq!(told["data"]["failure_reason"], reason);
+    let message = event(&receiver, "appointment_insertion.failed").await;
+    assert_eq!(message["data"]["appointment"]["id"], failed["appointment_id"]);
+    assert_eq!(message["data"]["failure_reason"], reason);
     assert_eq!(sandbox.installation.panics().unwrap(), [""; 0]);
 }
 
@@ -232,8 +232,8 @@ async fn pending_appointment_times_out_at_its_start_with_a_message() {
         }
     });
     waiting.await.expect("the time passes");
-    let told = event(&receiver, "appointment_insertion.timed_out").await;
-    assert_eq!(told["data"]["appointment"]["id"], made["id"]);
+    let message = event(&receiver, "appointment_insertion.timed_out").await;
+    assert_eq!(message["data"]["appointment"]["id"], made["id"]);
     let one = format!("/appointments/{}?subdomain={SUBDOMAIN}", made["id"]);
     // The wait may exceed `keep_alive`, so the first connection may be closed.
     let mut client = sandbox.installation.sign_in().await.unwrap();

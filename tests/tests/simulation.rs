@@ -5,7 +5,6 @@
 #![allow(clippy::large_enum_variant, clippy::enum_variant_names)]
 
 mod agenda;
-mod ask;
 mod audit;
 mod calls;
 mod clients;
@@ -23,6 +22,7 @@ mod prefetch;
 mod process;
 mod rules;
 mod sim;
+mod sim_request;
 mod visits;
 
 use std::{

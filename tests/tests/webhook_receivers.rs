@@ -50,16 +50,16 @@ impl Sent {
         let registry = engine.webhooks();
         let made =
             registry.create_endpoint(&owner, &receiver.url, true, first.clone(), None, now).await.unwrap().record;
-        let said = async |count: usize| {
+        let send_test_message = async |count: usize| {
             let random = uuid::Uuid::from_bytes(clock::random());
             engine.webhook_log().test(&owner, made.id, random, None, clock::now()).await.unwrap();
             until("the message", async || (receiver.messages().len() == count).then_some(())).await;
         };
-        said(1).await;
+        send_test_message(1).await;
         registry.rotate_secret(&owner, made.id, second.clone(), HOUR, None, now).await.unwrap();
-        said(2).await;
+        send_test_message(2).await;
         registry.rotate_secret(&owner, made.id, second.clone(), 0, None, now).await.unwrap();
-        said(3).await;
+        send_test_message(3).await;
         registry.rotate_secret(&owner, made.id, third, 0, None, now).await.unwrap();
         engine.stop().await;
         Sent { messages: receiver.messages(), secrets: [first, second].map(|secret| secret.reveal().to_owned()) }
@@ -107,10 +107,10 @@ impl Sent {
             let mut command = Command::new(program[0]);
             command.args(&program[1..]).arg(secret).args([&headers, &body]).current_dir(folder).kill_on_drop(true);
             let output = tokio::time::timeout(STEP, command.output()).await.unwrap().unwrap();
-            let said =
+            let errors =
                 format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             let expected = if accepted { 0 } else { REFUSED };
-            assert_eq!(output.status.code(), Some(expected), "{what}, case {n}: {said}");
+            assert_eq!(output.status.code(), Some(expected), "{what}, case {n}: {errors}");
         }
     }
 }

@@ -31,9 +31,9 @@ pub trait EhrUnderTest: 'static {
     fn zone(&self) -> Tz;
 
     /// Existing records that writes can refer to.
-    fn here(&self) -> ExistingIds;
-    /// Start of the n-th free half hour of `here().operatory`, from 0, in seconds since 1970. Up to about 500 are
-    /// requested.
+    fn existing_ids(&self) -> ExistingIds;
+    /// Start of the n-th free half hour of `existing_ids().operatory`, from 0, in seconds since 1970. Up to about 500
+    /// are requested.
     fn free(&self, n: usize) -> i64;
     /// Returns `true` if the operatory is free at a time that the suite chooses itself.
     fn is_free(&self, _start: i64) -> bool {
@@ -77,7 +77,7 @@ pub trait EhrUnderTest: 'static {
     /// Deletes a record as staff would. Returns `false` if staff cannot.
     fn delete(&self, resource: Resource, id: &str) -> impl Future<Output = bool>;
     /// Makes a record unreadable, as a failed import would. Returns `false` if that is impossible.
-    fn spoil(&self, _resource: Resource, _id: &str) -> impl Future<Output = bool> {
+    fn corrupt(&self, _resource: Resource, _id: &str) -> impl Future<Output = bool> {
         async { false }
     }
     /// Returns a write that this EHR refuses, of a new patient or about one. Returns `None` if it accepts everything.

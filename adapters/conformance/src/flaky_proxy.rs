@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-pub use crate::trouble::{FaultInjector, InjectedFault, When};
+pub use crate::fault_injector::{FaultInjector, InjectedFault, When};
 
 const MAX_HEAD: usize = 64 << 10;
 const MAX_BODY: usize = 64 << 20;
@@ -20,7 +20,7 @@ const EXCHANGE: Duration = Duration::from_secs(60);
 pub struct FlakyProxy {
     address: SocketAddr,
     server: SocketAddr,
-    pub spoiler: FaultInjector,
+    pub injector: FaultInjector,
     /// `None` while the proxy is shut.
     task: Option<JoinHandle<()>>,
 }
@@ -29,9 +29,9 @@ impl FlakyProxy {
     pub async fn to(server: SocketAddr) -> FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
-        let spoiler = FaultInjector::default();
-        let task = tokio::spawn(serve(listener, server, spoiler.clone()));
-        FlakyProxy { address, server, spoiler, task: Some(task) }
+        let injector = FaultInjector::default();
+        let task = tokio::spawn(serve(listener, server, injector.clone()));
+        FlakyProxy { address, server, injector, task: Some(task) }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -49,7 +49,7 @@ impl FlakyProxy {
     pub async fn open(&mut self) {
         if self.task.is_none() {
             let listener = TcpListener::bind(self.address).await.expect("the port is still ours");
-            self.task = Some(tokio::spawn(serve(listener, self.server, self.spoiler.clone())));
+            self.task = Some(tokio::spawn(serve(listener, self.server, self.injector.clone())));
         }
     }
 }
@@ -63,27 +63,27 @@ impl Drop for FlakyProxy {
 }
 
 /// Accepts connections; all end with this task.
-async fn serve(listener: TcpListener, server: SocketAddr, spoiler: FaultInjector) {
+async fn serve(listener: TcpListener, server: SocketAddr, injector: FaultInjector) {
     let mut connections = JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
-        let spoiler = spoiler.clone();
+        let injector = injector.clone();
         connections.spawn(async move {
             // The client notices a broken connection itself.
-            let _ = timeout(EXCHANGE, exchange(client, server, &spoiler)).await;
+            let _ = timeout(EXCHANGE, exchange(client, server, &injector)).await;
         });
     }
 }
 
-async fn exchange(mut client: TcpStream, server: SocketAddr, spoiler: &FaultInjector) -> io::Result<()> {
+async fn exchange(mut client: TcpStream, server: SocketAddr, injector: &FaultInjector) -> io::Result<()> {
     let Some(request) = read_request(&mut client).await? else { return Ok(()) };
-    let trouble = spoiler.next();
-    let answer = match &trouble {
+    let fault = injector.next();
+    let answer = match &fault {
         Some(InjectedFault::LoseRequest) => return Ok(()),
         Some(InjectedFault::Answer(status, headers, body)) => answer(*status, headers, body),
-        _ => ask(server, &request).await?,
+        _ => forward(server, &request).await?,
     };
-    match trouble {
+    match fault {
         Some(InjectedFault::LoseReply) => return Ok(()),
         Some(InjectedFault::Half) => return client.write_all(&answer[..middle(&answer)]).await,
         Some(InjectedFault::Slow(pause)) => tokio::time::sleep(pause).await,
@@ -118,7 +118,7 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(last_of_its_connection(&bytes, head)))
 }
 
-async fn ask(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
+async fn forward(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(server).await?;
     server.write_all(request).await?;
     let mut answer = Vec::new();
@@ -150,7 +150,7 @@ fn last_of_its_connection(message: &[u8], head: usize) -> Vec<u8> {
 }
 
 fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
-    let mut text = format!("HTTP/1.1 {status} Spoilt\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
+    let mut text = format!("HTTP/1.1 {status} Injected\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -6,16 +6,16 @@ use std::{sync::Arc, time::Duration};
 use adapter_host::{HttpRequest, HttpResponse, Transport, TransportError, TransportFuture};
 use setup::secret::Secret;
 
-use crate::trouble::{FaultInjector, InjectedFault};
+use crate::fault_injector::{FaultInjector, InjectedFault};
 
 pub struct FlakyTransport {
     inner: Arc<dyn Transport>,
-    spoiler: FaultInjector,
+    injector: FaultInjector,
 }
 
 impl FlakyTransport {
-    pub fn around(inner: Arc<dyn Transport>, spoiler: FaultInjector) -> FlakyTransport {
-        FlakyTransport { inner, spoiler }
+    pub fn around(inner: Arc<dyn Transport>, injector: FaultInjector) -> FlakyTransport {
+        FlakyTransport { inner, injector }
     }
 }
 
@@ -26,7 +26,7 @@ fn none(why: &str) -> TransportError {
 impl Transport for FlakyTransport {
     fn send(&self, request: HttpRequest, deadline: Duration) -> TransportFuture<'_> {
         Box::pin(async move {
-            match self.spoiler.next() {
+            match self.injector.next() {
                 None => self.inner.send(request, deadline).await,
                 // The adapter cannot know whether the request arrived.
                 Some(InjectedFault::LoseRequest) => Err(none("the connection was cut")),

@@ -51,10 +51,10 @@ impl FromFile {
         let free = file.keys.free.starts(file.local.zone, now);
         let staff = Cell::new(now - BEGINNING);
         let mut it = FromFile { file, network, ehr, before: BTreeMap::new(), taken: Vec::new(), free, staff };
-        for ability in description.pulls.iter().filter(|ability| told_by(ability.resource).is_some()) {
+        for ability in description.pulls.iter().filter(|ability| identifying_fields(ability.resource).is_some()) {
             let records = it.records(ability.resource).await?;
-            let stand: Vec<(i64, i64)> = records.iter().filter_map(|record| it.stands(record)).collect();
-            it.taken.extend(stand);
+            let occupied: Vec<(i64, i64)> = records.iter().filter_map(|record| it.occupied_time(record)).collect();
+            it.taken.extend(occupied);
             let ids = records.iter().map(|record| record.id().to_owned());
             it.before.insert(ability.resource, ids.collect());
         }
@@ -66,7 +66,7 @@ impl FromFile {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
             let page = self.ehr.pull(resource, cursor, 1_000, DEADLINE).await;
-            let page = page.map_err(|fault| format!("pull {}: {fault}", crate::shown::name(resource)))?;
+            let page = page.map_err(|fault| format!("pull {}: {fault}", crate::display::name(resource)))?;
             all.extend(page.records);
             if page.last {
                 return Ok(all);
@@ -75,7 +75,7 @@ impl FromFile {
         }
     }
 
-    fn stands(&self, record: &EhrRecord) -> Option<(i64, i64)> {
+    fn occupied_time(&self, record: &EhrRecord) -> Option<(i64, i64)> {
         match record {
             EhrRecord::Appointment(a) if !a.cancelled && a.operatory == self.file.keys.ids.operatory => {
                 Some((a.start, a.end))
@@ -85,15 +85,15 @@ impl FromFile {
     }
 
     /// Returns the fields that identify a record of this resource, as far as the EHR stores them.
-    fn told_by(&self, resource: Resource) -> Vec<&'static str> {
-        let fields = told_by(resource).unwrap_or_default().iter();
+    fn identifying_fields(&self, resource: Resource) -> Vec<&'static str> {
+        let fields = identifying_fields(resource).unwrap_or_default().iter();
         fields.copied().filter(|field| self.keeps(resource, field)).collect()
     }
 
     /// Runs the file's action for the resource. Returns `false` if the file has none.
     async fn act(&self, table: &str, actions: &BTreeMap<Resource, EhrAction>, resource: Resource, id: &str) -> bool {
         let Some(action) = actions.get(&resource) else { return false };
-        self.perform(&format!("{table}.{}", crate::shown::name(resource)), action, id).await;
+        self.perform(&format!("{table}.{}", crate::display::name(resource)), action, id).await;
         true
     }
 
@@ -110,7 +110,7 @@ fn meets(taken: &[(i64, i64)], start: i64) -> bool {
 }
 
 /// Returns the identifying fields of a resource, or `None` if the suite writes no such record.
-fn told_by(resource: Resource) -> Option<&'static [&'static str]> {
+fn identifying_fields(resource: Resource) -> Option<&'static [&'static str]> {
     Some(match resource {
         Resource::Patients => &["first_name", "last_name"],
         Resource::Appointments => &["patient", "operatory", "start"],
@@ -127,7 +127,7 @@ fn told_by(resource: Resource) -> Option<&'static [&'static str]> {
 fn with(record: EhrRecord, fields: &Map<String, Value>) -> EhrRecord {
     let (resource, id, mut all) = (record.resource(), record.id().to_owned(), record.fields());
     all.extend(fields.clone());
-    let key = crate::shown::name(resource);
+    let key = crate::display::name(resource);
     EhrRecord::from_fields(resource, &id, all.into())
         .unwrap_or_else(|error| panic!("fields of {key} in the subject file: {error}"))
 }
@@ -153,7 +153,7 @@ impl EhrUnderTest for FromFile {
         self.file.local.zone
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         self.file.keys.ids.clone()
     }
 
@@ -206,7 +206,7 @@ impl EhrUnderTest for FromFile {
     }
 
     fn counts(&self, resource: Resource) -> bool {
-        self.before.contains_key(&resource) && !self.told_by(resource).is_empty()
+        self.before.contains_key(&resource) && !self.identifying_fields(resource).is_empty()
     }
 
     async fn copies(&self, write: &Write) -> usize {
@@ -216,12 +216,12 @@ impl EhrUnderTest for FromFile {
             return records.iter().filter(|record| record.id() == id).count();
         }
         let (wanted, before) = (fields.unwrap_or_default(), self.before.get(&resource));
-        let told_by = self.told_by(resource);
+        let identifying_fields = self.identifying_fields(resource);
         let fits = |record: &&EhrRecord| {
             let held = record.fields();
             let part = |of: &Map<String, Value>, name: &str| of.get(name).cloned().unwrap_or_default();
             before.is_none_or(|ids| !ids.contains(record.id()))
-                && told_by.iter().all(|name| same(&part(&wanted, name), &part(&held, name)))
+                && identifying_fields.iter().all(|name| same(&part(&wanted, name), &part(&held, name)))
         };
         records.iter().filter(fits).count()
     }
@@ -234,8 +234,8 @@ impl EhrUnderTest for FromFile {
         self.act("delete", &self.file.keys.delete, resource, id).await
     }
 
-    async fn spoil(&self, resource: Resource, id: &str) -> bool {
-        self.act("break", &self.file.keys.spoil, resource, id).await
+    async fn corrupt(&self, resource: Resource, id: &str) -> bool {
+        self.act("break", &self.file.keys.corrupt, resource, id).await
     }
 
     async fn refused(&self, write: Write) -> Option<Write> {

@@ -8,18 +8,18 @@
 //! ```
 
 mod cases;
+pub mod display;
 mod effect;
 mod ehr_under_test;
+mod fault_injector;
 pub mod flaky_proxy;
 mod flaky_transport;
 mod from_file;
 mod local;
 mod report;
 mod request;
-pub mod shown;
 pub mod subject;
 mod subject_file;
-mod trouble;
 mod writes;
 
 use std::{path::Path, rc::Rc, sync::Arc, time::Instant};
@@ -28,14 +28,14 @@ use adapter_host::{Adapter, Host};
 use setup::guests::HostLimits;
 
 pub use cases::{NAMES, RESOURCES};
+pub use display::{masked, name};
 pub use ehr_under_test::{EhrAddress, EhrUnderTest, ExistingIds};
+pub use fault_injector::{FaultInjector, InjectedFault, When};
 pub use flaky_transport::FlakyTransport;
 pub use from_file::FromFile;
 pub use local::Local;
 pub use report::{Case, CaseEnd, CaseResult, ConformanceReport, Finding};
-pub use shown::{masked, name};
 pub use subject_file::SubjectFile;
-pub use trouble::{FaultInjector, InjectedFault, When};
 
 use subject::Subject;
 
@@ -62,7 +62,7 @@ pub async fn run<S: EhrUnderTest>(
         if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
             continue;
         }
-        subject.spoiler.calm();
+        subject.injector.clear();
         let since = Instant::now();
         // In a separate task, so that a case that panics does not end the others.
         let ending = tokio::task::spawn_local(case(subject.clone())).await;
@@ -76,7 +76,7 @@ pub async fn run<S: EhrUnderTest>(
 
 /// The finding of a case that panicked because the simulated EHR failed.
 fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinError) -> CaseEnd {
-    let said = match broken.try_into_panic() {
+    let message = match broken.try_into_panic() {
         Ok(panic) => {
             let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
             text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
@@ -84,9 +84,9 @@ fn panicked<S: EhrUnderTest>(subject: &Subject<S>, broken: tokio::task::JoinErro
         Err(cancelled) => cancelled.to_string(),
     };
     CaseEnd::Failed(Box::new(Finding {
-        asked: subject.asked_last(),
-        answered: said,
+        asked: subject.last_call(),
+        answered: message,
         expected: "the case comes to its end".to_owned(),
-        mend: "not caused by the adapter: the EHR under test cannot execute the suite's request".to_owned(),
+        remedy: "not caused by the adapter: the EHR under test cannot execute the suite's request".to_owned(),
     }))
 }

@@ -13,7 +13,7 @@ pub struct Finding {
     pub asked: String,
     pub answered: String,
     pub expected: String,
-    pub mend: String,
+    pub remedy: String,
 }
 
 impl fmt::Display for Finding {
@@ -22,7 +22,7 @@ impl fmt::Display for Finding {
             ("asked", &self.asked),
             ("answered", &self.answered),
             ("expected", &self.expected),
-            ("to mend", &self.mend),
+            ("to mend", &self.remedy),
         ];
         lines.iter().try_for_each(|(what, text)| writeln!(f, "    {what:<9} {}", plain(text, SHOWN)))
     }

@@ -13,13 +13,13 @@ use serde_json::{Map, Value};
 use setup::secret::Secret;
 
 use crate::{
+    display,
     effect::{due, left},
     ehr_under_test::{EhrAddress, EhrUnderTest},
+    fault_injector::FaultInjector,
     flaky_proxy::FlakyProxy,
     flaky_transport::FlakyTransport,
     report::{CaseEnd, CaseResult, Finding},
-    shown,
-    trouble::FaultInjector,
 };
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const MAX_PAGES: usize = 20_000;
 
 pub struct Subject<S> {
     pub system: S,
-    pub spoiler: FaultInjector,
+    pub injector: FaultInjector,
     pub ehr: Arc<dyn Ehr>,
     pub description: Description,
     /// Kept alive for the connections through it.
@@ -67,19 +67,19 @@ pub fn connection<S: EhrUnderTest>(system: &S, base_url: &str, transport: Arc<dy
 impl<S: EhrUnderTest> Subject<S> {
     pub async fn new(system: S, adapter: &Arc<Adapter>) -> Result<Subject<S>, String> {
         let network = Arc::new(HttpTransport::new().map_err(|error| error.to_string())?);
-        let (connection, proxy, spoiler) = match system.place() {
+        let (connection, proxy, injector) = match system.place() {
             EhrAddress::Loopback(address) => {
                 let proxy = FlakyProxy::to(address).await;
                 let base_url = format!("http://{}{}", proxy.address(), system.base_path());
                 let mut connection = connection(&system, &base_url, network);
                 connection.gate = system.gate(proxy.address());
-                let spoiler = proxy.spoiler.clone();
-                (connection, Some(proxy), spoiler)
+                let injector = proxy.injector.clone();
+                (connection, Some(proxy), injector)
             }
             EhrAddress::Url(base_url) => {
-                let spoiler = FaultInjector::default();
-                let transport = Arc::new(FlakyTransport::around(network, spoiler.clone()));
-                (connection(&system, &base_url, transport), None, spoiler)
+                let injector = FaultInjector::default();
+                let transport = Arc::new(FlakyTransport::around(network, injector.clone()));
+                (connection(&system, &base_url, transport), None, injector)
             }
         };
         let ehr = adapter.connect(connection).map_err(|error| error.to_string())?;
@@ -87,7 +87,7 @@ impl<S: EhrUnderTest> Subject<S> {
         let description = described.map_err(|fault| format!("the adapter does not describe itself: {fault}"))?;
         let made = Cell::new(system.first_number());
         let (placed, changed, last) = (Cell::new(0), RefCell::default(), RefCell::default());
-        Ok(Subject { system, spoiler, ehr, description, _proxy: proxy, made, placed, changed, last })
+        Ok(Subject { system, injector, ehr, description, _proxy: proxy, made, placed, changed, last })
     }
 
     /// Returns an unused number.
@@ -135,19 +135,19 @@ impl<S: EhrUnderTest> Subject<S> {
         limit: u32,
     ) -> CaseResult<Result<Page, Fault>> {
         let from = cursor.as_ref().map_or_else(|| "from the beginning".to_owned(), |at| format!("from cursor {at}"));
-        let asked = format!("pull {}, pages of {limit}, {from}", shown::name(resource));
+        let asked = format!("pull {}, pages of {limit}, {from}", display::name(resource));
         let call = self.ehr.pull(resource, cursor, limit, DEADLINE);
-        self.timely(asked, DEADLINE, call, shown::page).await
+        self.timely(asked, DEADLINE, call, display::page).await
     }
 
     pub async fn push(&self, key: &str, write: &Write) -> CaseResult<Result<Receipt, Fault>> {
         let call = self.ehr.push(key.to_owned(), write.clone(), DEADLINE);
-        self.timely(format!("push with key {key}: {}", shown::write(write)), DEADLINE, call, shown::receipt).await
+        self.timely(format!("push with key {key}: {}", display::write(write)), DEADLINE, call, display::receipt).await
     }
 
     pub async fn find(&self, key: &str, write: &Write) -> CaseResult<Result<Option<Receipt>, Fault>> {
         let call = self.ehr.find(key.to_owned(), write.clone(), DEADLINE);
-        self.timely(format!("find with key {key}: {}", shown::write(write)), DEADLINE, call, shown::found).await
+        self.timely(format!("find with key {key}: {}", display::write(write)), DEADLINE, call, display::found).await
     }
 
     /// Checks that a call ends by its deadline, and that a fault is not a trap or a contract violation.
@@ -171,9 +171,9 @@ impl<S: EhrUnderTest> Subject<S> {
             "do not go on after the deadline: ask for less in one call",
         )?;
         if let Err(fault) = &ended {
-            let said = fault.to_string();
+            let message = fault.to_string();
             self.hold(
-                !said.contains("the adapter failed") && !said.contains("broke the contract"),
+                !message.contains("the adapter failed") && !message.contains("broke the contract"),
                 "an answer or a fault of the contract, without a panic",
                 "the fault names what was wrong; the adapter's log has the file and line of a panic. Turn what the EHR says \
                  wrongly into a fault or a skipped record",
@@ -183,17 +183,17 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     /// Creates a finding about the last call.
-    pub fn failed(&self, expected: impl Into<String>, mend: impl Into<String>) -> CaseEnd {
+    pub fn failed(&self, expected: impl Into<String>, remedy: impl Into<String>) -> CaseEnd {
         let (asked, answered) = self.last.borrow().clone();
-        CaseEnd::Failed(Box::new(Finding { asked, answered, expected: expected.into(), mend: mend.into() }))
+        CaseEnd::Failed(Box::new(Finding { asked, answered, expected: expected.into(), remedy: remedy.into() }))
     }
 
-    pub fn hold(&self, holds: bool, expected: impl Into<String>, mend: impl Into<String>) -> CaseResult {
-        if holds { Ok(()) } else { Err(self.failed(expected, mend)) }
+    pub fn hold(&self, holds: bool, expected: impl Into<String>, remedy: impl Into<String>) -> CaseResult {
+        if holds { Ok(()) } else { Err(self.failed(expected, remedy)) }
     }
 
     /// Returns the last call, for a case that panicked.
-    pub fn asked_last(&self) -> String {
+    pub fn last_call(&self) -> String {
         self.last.borrow().0.clone()
     }
 
@@ -203,19 +203,19 @@ impl<S: EhrUnderTest> Subject<S> {
         holds: bool,
         seen: String,
         expected: impl Into<String>,
-        mend: impl Into<String>,
+        remedy: impl Into<String>,
     ) -> CaseResult {
         if holds {
             return Ok(());
         }
         self.last.borrow_mut().1 = seen;
-        Err(self.failed(expected, mend))
+        Err(self.failed(expected, remedy))
     }
 
     /// Returns the response of a call without injected faults.
     pub fn answered<T>(&self, ended: Result<T, Fault>) -> CaseResult<T> {
-        let mend = "nothing was spoilt on the way: see what the fault says, and what the EHR answered";
-        ended.map_err(|_| self.failed("an answer", mend))
+        let remedy = "no fault was injected: see what the fault says, and what the EHR answered";
+        ended.map_err(|_| self.failed("an answer", remedy))
     }
 
     /// Sends a write without injected faults.
@@ -294,10 +294,10 @@ impl<S: EhrUnderTest> Subject<S> {
 
     /// Checks that the effect of the write exists exactly once.
     pub async fn exists_once(&self, write: &Write) -> CaseResult {
-        self.stands(write, due(write)).await
+        self.check_copies(write, due(write)).await
     }
 
-    pub async fn stands(&self, write: &Write, wanted: usize) -> CaseResult {
+    pub async fn check_copies(&self, write: &Write, wanted: usize) -> CaseResult {
         self.hold_copies(write, self.copies(write).await, wanted)
     }
 
@@ -307,7 +307,7 @@ impl<S: EhrUnderTest> Subject<S> {
         self.hold_seen(
             copies == wanted,
             format!("{copies} such records are in the EHR"),
-            format!("{wanted} after {}", shown::write(write)),
+            format!("{wanted} after {}", display::write(write)),
             "a write is carried out once however often its key is sent, and not at all where it is refused: look for the \
              key before writing, and answer a receipt only for what the EHR took",
         )
@@ -323,11 +323,11 @@ impl<S: EhrUnderTest> Subject<S> {
             !unsaid && !frame && self.keeps(resource, field)
         });
         let differs = kept.filter(|(field, value)| !same(value, shown_as(resource, field, &held)));
-        let said = |field: &String| match shown_as(resource, field, &held) {
+        let current = |field: &String| match shown_as(resource, field, &held) {
             Value::Null => "nothing".to_owned(),
-            it => shown::beside(written, it),
+            it => display::beside(written, it),
         };
-        differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", said(field))).collect()
+        differs.map(|(field, value)| format!("{field}: {value} was written, {} is shown", current(field))).collect()
     }
 
     /// Returns `true` if a pull returns the field as written, unless `describe` or the subject excludes it.

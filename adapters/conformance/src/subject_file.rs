@@ -48,7 +48,7 @@ pub struct Keys {
     #[serde(default, deserialize_with = "by_resource")]
     pub(crate) delete: BTreeMap<Resource, EhrAction>,
     #[serde(default, rename = "break", deserialize_with = "by_resource")]
-    pub(crate) spoil: BTreeMap<Resource, EhrAction>,
+    pub(crate) corrupt: BTreeMap<Resource, EhrAction>,
     pub(crate) refused: Option<RefusedPatient>,
 }
 

@@ -41,7 +41,7 @@ impl<S: EhrUnderTest> Subject<S> {
     /// refers to a missing record.
     pub async fn fresh(&self, kind: &str) -> CaseResult<Write> {
         let write = match kind {
-            "create-patient" => Write::CreatePatient(self.somebody()),
+            "create-patient" => Write::CreatePatient(self.new_patient()),
             "update-patient" => self.changed_patient().await?,
             "create-appointment" => Write::CreateAppointment(self.appointment()),
             "create-working-hour" => Write::CreateWorkingHour(self.hour()),
@@ -52,11 +52,11 @@ impl<S: EhrUnderTest> Subject<S> {
             "delete-working-hour" => Write::DeleteWorkingHour(self.known_hour().await?.id),
             "create-insurance-plan" => self.entry(Resource::InsurancePlans, self.plan()),
             "create-coverage" => self.entry(Resource::Coverages, self.coverage().await?),
-            "delete-coverage" => self.gone_coverage().await?,
+            "delete-coverage" => self.deleted_coverage().await?,
             "save-patient-history-item" => self.entry(Resource::PatientHistoryItems, self.history().await?),
             "create-patient-alert" => self.entry(Resource::PatientAlerts, self.alert()),
             "disable-patient-alert" => self.disabled_alert().await?,
-            "create-communication-log" => self.entry(Resource::CommunicationLogs, self.talk()),
+            "create-communication-log" => self.entry(Resource::CommunicationLogs, self.communication_log()),
             "create-form-response" => self.entry(Resource::FormResponses, self.answers().await?),
             "create-payment" => self.entry(Resource::Payments, self.payment(Resource::PaymentTypes).await?),
             "create-adjustment" => self.entry(Resource::Adjustments, self.payment(Resource::AdjustmentTypes).await?),
@@ -70,7 +70,7 @@ impl<S: EhrUnderTest> Subject<S> {
         if self.writes(kind) { Ok(self.written(write).await?.id) } else { Ok(NOBODY.into()) }
     }
 
-    pub fn somebody(&self) -> EhrPatient {
+    pub fn new_patient(&self) -> EhrPatient {
         let n = self.number();
         EhrPatient {
             first_name: "Zoë".into(),
@@ -100,7 +100,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     pub fn appointment_at(&self, start: i64, n: usize) -> EhrAppointment {
-        let here = self.system.here();
+        let here = self.system.existing_ids();
         EhrAppointment {
             patient: Some(here.patient),
             provider: Some(here.provider),
@@ -114,7 +114,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     async fn changed_patient(&self) -> CaseResult<Write> {
-        let mut patient = self.somebody();
+        let mut patient = self.new_patient();
         let made = self.adjusted(Write::CreatePatient(patient.clone()));
         patient.id = self.created("create-patient", &made).await?;
         patient.cell_phone = Some(format!("+1 312 777 {:04}", self.number() % 10_000));
@@ -162,7 +162,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     pub fn hour_on(&self, day: NaiveDate, begin: &str, end: &str) -> EhrWorkingHour {
-        let here = self.system.here();
+        let here = self.system.existing_ids();
         EhrWorkingHour {
             id: String::new(),
             provider: here.provider,
@@ -227,12 +227,12 @@ impl<S: EhrUnderTest> Subject<S> {
             false => self.first(Resource::InsurancePlans, |_| true).await?.map_or_else(|| NOBODY.into(), |(id, _)| id),
         };
         Ok(json!({
-            "patient": self.system.here().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
+            "patient": self.system.existing_ids().patient, "plan": plan, "relation": "self", "priority": 1, "active": true,
             "subscriber_number": format!("S-{}", self.number()), "effective_date": "2026-01-01",
         }))
     }
 
-    async fn gone_coverage(&self) -> CaseResult<Write> {
+    async fn deleted_coverage(&self) -> CaseResult<Write> {
         let made = self.adjusted(self.entry(Resource::Coverages, self.coverage().await?));
         self.over("create-coverage", Operation::Delete, made, Value::Null).await
     }
@@ -249,7 +249,7 @@ impl<S: EhrUnderTest> Subject<S> {
 
     fn history_of(&self, item: &str, category: Value) -> Value {
         json!({
-            "patient": self.system.here().patient, "category": category, "item": item, "active": true,
+            "patient": self.system.existing_ids().patient, "category": category, "item": item, "active": true,
             "note": format!("since childhood {}", self.number()),
         })
     }
@@ -272,7 +272,7 @@ impl<S: EhrUnderTest> Subject<S> {
     }
 
     fn alert(&self) -> Value {
-        json!({"patient": self.system.here().patient, "note": format!("Latex! {}", self.number())})
+        json!({"patient": self.system.existing_ids().patient, "note": format!("Latex! {}", self.number())})
     }
 
     async fn disabled_alert(&self) -> CaseResult<Write> {
@@ -280,9 +280,9 @@ impl<S: EhrUnderTest> Subject<S> {
         self.over("create-patient-alert", Operation::Update, made, json!({"disabled_at": 1_790_000_000})).await
     }
 
-    fn talk(&self) -> Value {
+    fn communication_log(&self) -> Value {
         json!({
-            "patient": self.system.here().patient, "note": format!("Reminded by text {}", self.number()),
+            "patient": self.system.existing_ids().patient, "note": format!("Reminded by text {}", self.number()),
             "mode": "text", "direction": "sent", "occurred_at": 1_790_000_000 + self.number() % 1_000_000,
         })
     }
@@ -290,7 +290,7 @@ impl<S: EhrUnderTest> Subject<S> {
     async fn answers(&self) -> CaseResult<Value> {
         let form = self.first(Resource::FormSchemas, |_| true).await?;
         Ok(json!({
-            "patient": self.system.here().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
+            "patient": self.system.existing_ids().patient, "form_schema": form.map_or_else(|| NOBODY.into(), |(id, _)| id),
             "answers_json": json!({"n": self.number().to_string()}).to_string(), "submitted_at": 1_790_000_000,
         }))
     }
@@ -303,7 +303,7 @@ impl<S: EhrUnderTest> Subject<S> {
             Resource::PaymentTypes => ("payment_type", "paid_at"),
             _ => ("adjustment_type", "adjusted_at"),
         };
-        let mut fields = json!({"patient": self.system.here().patient, "amount": amount, day: "2026-11-02"});
+        let mut fields = json!({"patient": self.system.existing_ids().patient, "amount": amount, day: "2026-11-02"});
         if let Some(kind) = kind {
             fields[kind_field] = kind.into();
         }

@@ -27,7 +27,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
     if let Some(earlier) = find(settings, key, change)? {
         return Ok(earlier);
     }
-    look_before(settings, a)?;
+    check_conflicts(settings, a)?;
     let plan = slots::plan(settings, key, a, &[])?;
     if settings.atomic() && !plan.claims.is_empty() {
         let appointment = requests::new_appointment(settings, key, a, &plan.ids);
@@ -75,7 +75,7 @@ pub fn reschedule(settings: &Settings, key: &str, wanted: &AppointmentChange) ->
         if matches!(read.status.as_str(), "noshow" | "fulfilled") {
             return Err(Fault::rejected(format!("the appointment is {} in the EHR", read.status)));
         }
-        look_before(settings, a)?;
+        check_conflicts(settings, a)?;
         let held = read.slots();
         // All slots of an appointment created by us contain its key, see `slots::tidy`.
         let own = map::write_key(&read.identifier, settings);
@@ -192,7 +192,7 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 /// Checks for conflicts, because FHIR servers accept overlapping appointments in one room. A conflict created after
 /// this check appears at the next pull. A practitioner may work in two rooms, so only an appointment without a room
 /// conflicts with the practitioner's. An unreadable appointment is assumed to overlap if it can.
-fn look_before(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
+fn check_conflicts(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];
     let actors: Vec<String> = actors.into_iter().flatten().collect();

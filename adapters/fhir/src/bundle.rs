@@ -50,13 +50,13 @@ fn send(first: Value, resource: &Value, others: &[Value]) -> Result<Updated, Fau
     if written["resource"]["resourceType"] == resource_type {
         return Ok(Updated::Written(receipt_of(&written["resource"])));
     }
-    let told = &written["response"];
-    let location = told["location"].as_str().unwrap_or_default();
-    let receipt = located(location, told["etag"].as_str(), resource_type);
+    let response = &written["response"];
+    let location = response["location"].as_str().unwrap_or_default();
+    let receipt = located(location, response["etag"].as_str(), resource_type);
     // The response to an update may contain only an `etag`.
     let known = || {
         let id = client::text(resource, "id");
-        let version = told["etag"].as_str()?.trim_start_matches("W/").trim_matches('"').to_owned();
+        let version = response["etag"].as_str()?.trim_start_matches("W/").trim_matches('"').to_owned();
         (!id.is_empty()).then(|| Receipt { id: id.to_owned(), version: Some(version) })
     };
     let receipt = receipt.or_else(known);

@@ -4,7 +4,7 @@ use adapter_sdk::{Fault, spans::Span};
 
 use crate::{
     client, enrich,
-    hours::Taken,
+    hours::OccupiedTime,
     map, requests,
     responses::{Appointment, Schedule, Slot},
     settings::Settings,
@@ -49,14 +49,14 @@ impl Busy {
     }
 
     /// Returns the occupied times of a practitioner in a room.
-    pub fn taken(&self, provider: &str, room: Option<&str>) -> Vec<Taken> {
+    pub fn taken(&self, provider: &str, room: Option<&str>) -> Vec<OccupiedTime> {
         let takes = |(span, shown, a): &(Span, bool, Appointment)| {
             let theirs = a.actors("Practitioner").any(|id| id == provider);
             let there = room.is_some_and(|room| a.actors("Location").any(|id| id == room));
             // A record has only one practitioner and one room.
             let first = a.actor("Practitioner").as_deref() == Some(provider)
                 || (room.is_some() && a.actor("Location").as_deref() == room);
-            (theirs || there).then_some(Taken { span: *span, shown: *shown && first })
+            (theirs || there).then_some(OccupiedTime { span: *span, shown: *shown && first })
         };
         self.appointments.iter().filter_map(takes).collect()
     }

@@ -80,7 +80,7 @@ pub fn slots_of(settings: &Settings, appointments: &mut [Value]) -> Result<(), F
 
 /// Reads resources by id. Those that the server does not return are omitted.
 fn by_id(settings: &Settings, resource_type: &str, ids: BTreeSet<String>) -> Result<BTreeMap<String, Value>, Fault> {
-    let found = looked_up(settings, resource_type, "_id", ids.into_iter().collect());
+    let found = find_by_ids(settings, resource_type, "_id", ids.into_iter().collect());
     let unread = format!("{resource_type} resources that are referred to cannot be read");
     let found = client::unless_refused(found, &unread)?;
     Ok(found.into_iter().map(|resource| (text(&resource, "id").to_owned(), resource)).collect())
@@ -112,15 +112,15 @@ pub fn active(settings: &Settings, practitioners: Vec<String>) -> Result<Vec<Str
     Ok(practitioners.into_iter().filter(is_active).collect())
 }
 
-fn is_held(role: &Value) -> bool {
+fn is_current(role: &Value) -> bool {
     role["active"] != false && period(role).is_current()
 }
 
 /// Returns the practitioner of each role; with `held`, only of current roles.
 pub fn by_role(settings: &Settings, roles: BTreeSet<String>, held: bool) -> Result<BTreeMap<String, String>, Fault> {
     let mut practitioners = BTreeMap::new();
-    let all = looked_up(settings, "PractitionerRole", "_id", roles.into_iter().collect())?;
-    for role in all.into_iter().filter(|role| !held || is_held(role)) {
+    let all = find_by_ids(settings, "PractitionerRole", "_id", roles.into_iter().collect())?;
+    for role in all.into_iter().filter(|role| !held || is_current(role)) {
         if let Some(id) = Reference::from_value(&role["practitioner"]).id_of("Practitioner") {
             practitioners.insert(text(&role, "id").to_owned(), id);
         }
@@ -135,12 +135,12 @@ fn practitioners(settings: &Settings, practitioners: &mut [Value]) -> Result<(),
     }
     let ids = practitioners.iter().map(|p| text(p, "id").to_owned()).collect();
     let mut specialties: BTreeMap<String, String> = BTreeMap::new();
-    let roles = match looked_up(settings, "PractitionerRole", "practitioner", ids) {
+    let roles = match find_by_ids(settings, "PractitionerRole", "practitioner", ids) {
         // The server has no roles, or does not permit reading them.
         Err(Fault::Rejected(_) | Fault::Unsupported(_)) => return Ok(()),
         roles => roles?,
     };
-    for role in roles.iter().filter(|role| is_held(role)) {
+    for role in roles.iter().filter(|role| is_current(role)) {
         let code = role["specialty"][0]["coding"][0]["code"].as_str();
         if let (Some(id), Some(code)) = (Reference::from_value(&role["practitioner"]).id_of("Practitioner"), code) {
             // The smallest code, so that the result does not depend on the server's order.
@@ -200,7 +200,7 @@ fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Faul
     let wanting = |s: &Value| s["medicationCodeableConcept"].is_null();
     let referred = |s: &Value| Reference::from_value(&s["medicationReference"]).id_of("Medication");
     let ids: BTreeSet<String> = statements.iter().filter(|s| wanting(s)).filter_map(referred).collect();
-    let found = looked_up(settings, "Medication", "_id", ids.into_iter().collect());
+    let found = find_by_ids(settings, "Medication", "_id", ids.into_iter().collect());
     let found = client::unless_refused(found, "medications behind references are known by their display only")?;
     let concepts: BTreeMap<&str, &Value> = found.iter().map(|m| (text(m, "id"), &m["code"])).collect();
     for statement in statements.iter_mut().filter(|s| wanting(s)) {
@@ -219,7 +219,12 @@ fn medications(settings: &Settings, statements: &mut [Value]) -> Result<(), Faul
     Ok(())
 }
 
-fn looked_up(settings: &Settings, resource_type: &str, parameter: &str, ids: Vec<String>) -> Result<Vec<Value>, Fault> {
+fn find_by_ids(
+    settings: &Settings,
+    resource_type: &str,
+    parameter: &str,
+    ids: Vec<String>,
+) -> Result<Vec<Value>, Fault> {
     let mut found = Vec::new();
     for some in ids.chunks(AT_ONCE) {
         let search = requests::search(resource_type, &[(parameter, some.join(","))]);

@@ -43,8 +43,8 @@ fn reason(answer: &Response, sent: Option<&Value>) -> String {
     let outcome: OperationOutcome = map::read(answer.json().unwrap_or_default()).unwrap_or_default();
     let issues: Vec<String> =
         outcome.issue.iter().map(|issue| describe_issue(issue, sent)).filter(|s| !s.is_empty()).collect();
-    let said = if issues.is_empty() { String::new() } else { format!(": {}", issues.join("; ")) };
-    shortened(&format!("the server answered {}{said}", answer.status))
+    let details = if issues.is_empty() { String::new() } else { format!(": {}", issues.join("; ")) };
+    shortened(&format!("the server answered {}{details}", answer.status))
 }
 
 fn describe_issue(issue: &Issue, sent: Option<&Value>) -> String {

@@ -24,7 +24,7 @@ pub struct OpenPeriod {
 
 /// Time of a practitioner or a room occupied by an appointment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct OccupiedTime {
     pub span: Span,
     /// The engine has the appointment with this practitioner or room and subtracts its time itself.
     pub shown: bool,
@@ -32,7 +32,7 @@ pub struct Taken {
 
 /// Returns free time minus occupied time. A busy slot is working time if it has our mark, or as far as an appointment
 /// known to the engine occupies it. Otherwise its time is occupied.
-pub fn stretches(slots: &[Slot], taken: &[Taken], settings: &Settings) -> Vec<OpenPeriod> {
+pub fn stretches(slots: &[Slot], taken: &[OccupiedTime], settings: &Settings) -> Vec<OpenPeriod> {
     let mut open: Vec<OpenPeriod> = Vec::new();
     let mut closed: Vec<Span> = taken.iter().filter(|taken| !taken.shown).map(|taken| taken.span).collect();
     let shown: Vec<Span> = taken.iter().filter(|taken| taken.shown).map(|taken| taken.span).collect();

@@ -1,11 +1,11 @@
 //! R4 resources as the contract's records: people and the schedule here, other records in submodules.
 
 mod choice;
+pub mod communications;
 pub mod forms;
 pub mod history;
 pub mod insurance;
 pub mod money;
-pub mod talk;
 
 use adapter_sdk::{
     Record, limits,

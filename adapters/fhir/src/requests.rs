@@ -1,12 +1,12 @@
 //! R4 requests: searches, and the resources of writes; appointments here, others in submodules. Updates change only the
 //! intended parts of the resource as read.
 
+pub mod communications;
 pub mod forms;
 pub mod history;
 pub mod insurance;
 pub mod money;
 pub mod patient;
-pub mod talk;
 
 use adapter_sdk::{
     http::{self, encode},

@@ -41,7 +41,7 @@ pub fn plan(settings: &Settings, key: &str, a: &records::Appointment, held: &[St
     let ours = |slot: &Slot| held.contains(&slot.id) || slot.identifier.iter().any(|i| is_key(settings, i, key));
     let taken = |slot: &Slot| slot.status.starts_with("busy") && !ours(slot);
     for (slot, _) in overlapping.iter_mut().filter(|(slot, _)| taken(slot)) {
-        if !left_behind(settings, slot)? {
+        if !is_abandoned(settings, slot)? {
             return Err(Fault::rejected("the slot is not free in the EHR"));
         }
         slot.status = "free".into();
@@ -136,7 +136,7 @@ pub fn free(slots: Vec<Value>) -> Result<(), Fault> {
 
 /// Returns `true` if one of our writes marked the slot but no appointment uses it: the write was abandoned before its
 /// appointment, or staff cancelled the appointment only. The engine allows one booking per room at a time.
-fn left_behind(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
+fn is_abandoned(settings: &Settings, slot: &Slot) -> Result<bool, Fault> {
     if slot.status != "busy" || !slot.is_marked(settings) {
         return Ok(false);
     }

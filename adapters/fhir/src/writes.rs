@@ -39,18 +39,18 @@ pub const WRITES: &[Handler<Settings>] = &[
     Handler::delete_coverage(|_, _, id| client::delete("Coverage", id), |_, _, id| deleted(id)),
     Handler::save_patient_history_item(save_history, find_history),
     Handler::create_patient_alert(
-        |s, key, alert| create(s, &requests::talk::alert(s, key, alert), key),
+        |s, key, alert| create(s, &requests::communications::alert(s, key, alert), key),
         |s, key, _| find(s, "Flag", key),
     )
     .looking_first(),
     Handler::disable_patient_alert(disable_alert, |s, key, _| find(s, "Flag", key)),
     Handler::create_communication_log(
-        |s, key, log| create(s, &requests::talk::communication(s, key, log), key),
+        |s, key, log| create(s, &requests::communications::communication(s, key, log), key),
         |s, key, _| find(s, "Communication", key),
     )
     .looking_first(),
     Handler::create_form_response(
-        |s, key, response| create(s, &answers(s, key, response)?, key),
+        |s, key, response| create(s, &form_response(s, key, response)?, key),
         |s, key, _| find(s, "QuestionnaireResponse", key),
     )
     .looking_first(),
@@ -110,7 +110,7 @@ fn deleted(id: &str) -> Result<Option<Receipt>, Fault> {
 
 fn disable_alert(settings: &Settings, key: &str, alert: &PatientAlert) -> Result<Receipt, Fault> {
     revision::revise(settings, key, ("Flag", &alert.id), |_, flag| {
-        requests::talk::disable(flag, alert.disabled_at.unwrap_or_else(clock::now));
+        requests::communications::disable(flag, alert.disabled_at.unwrap_or_else(clock::now));
         Ok(Some(Vec::new()))
     })
 }
@@ -140,10 +140,10 @@ fn save_history(settings: &Settings, key: &str, item: &PatientHistoryItem) -> Re
     let held = history::parse_id(item.category, &item.id);
     let (resource_type, id) = held.ok_or_else(|| Fault::rejected("the item is of another category in the EHR"))?;
     let revised = revision::revise(settings, key, (resource_type, id), |read, entry| {
-        let mut told = [read.clone()];
-        enrich::enrich(settings, resource_type, &mut told)?;
-        let [told] = told;
-        let Record::PatientHistoryItem(shown) = history::patient_item(told, settings).map_err(unreadable)? else {
+        let mut enriched = [read.clone()];
+        enrich::enrich(settings, resource_type, &mut enriched)?;
+        let [enriched] = enriched;
+        let Record::PatientHistoryItem(shown) = history::patient_item(enriched, settings).map_err(unreadable)? else {
             return Err(unreadable("another record"));
         };
         requests::history::change(entry, &shown, item);
@@ -157,7 +157,7 @@ fn with_type(receipt: Receipt, resource_type: &str) -> Receipt {
     Receipt { id: format!("{resource_type}/{}", receipt.id), ..receipt }
 }
 
-fn answers(settings: &Settings, key: &str, response: &FormResponse) -> Result<Value, Fault> {
+fn form_response(settings: &Settings, key: &str, response: &FormResponse) -> Result<Value, Fault> {
     let form = client::read("Questionnaire", &response.form_schema)?;
     let form = form.ok_or_else(|| Fault::rejected("the EHR has no such form"))?;
     let form: Questionnaire = map::read(form).map_err(unreadable)?;

@@ -26,10 +26,10 @@ fn all(resource: Resource) -> (Vec<Record>, Vec<String>) {
     let (server, mut cursor, mut records, mut lines) = (server(), None, Vec::new(), Vec::new());
     loop {
         let pull = || Fhir::pull(resource, cursor, 2);
-        let (page, said) = server.run_with(&[("resources", RESOURCES)], pull);
+        let (page, log) = server.run_with(&[("resources", RESOURCES)], pull);
         let page = page.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
         assert!(page.records.len() <= 2 && page.whole);
-        lines.extend(said.into_iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line));
+        lines.extend(log.into_iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line));
         records.extend(page.records);
         cursor = Some(page.cursor);
         if page.last {

@@ -35,11 +35,11 @@ fn pass(server: &Server, resource: Resource, limit: u32) -> (Vec<Page>, Vec<Stri
     for _ in 0..2_000 {
         let cursor = pages.last().map(|page| page.cursor.clone());
         let pull = || Fhir::pull(resource, cursor.clone(), limit);
-        let (page, said) = server.run_with(&[("resources", HISTORIES)], pull);
+        let (page, log) = server.run_with(&[("resources", HISTORIES)], pull);
         let page = page.unwrap_or_else(|fault| panic!("{resource:?}: {fault:?}"));
         assert!(page.records.len() <= limit as usize && page.cursor.len() <= 4_096);
         assert!(page.last || cursor.as_ref() != Some(&page.cursor), "the cursor moves");
-        lines.extend(said.into_iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line));
+        lines.extend(log.into_iter().filter(|(level, _)| *level == Level::Warn).map(|(_, line)| line));
         let last = page.last;
         pages.push(page);
         if last {

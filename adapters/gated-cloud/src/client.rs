@@ -36,19 +36,19 @@ impl GatedCloud {
     pub fn changes(&self, kind: RecordType, asked: &Ask) -> Result<Option<Changes>, Fault> {
         let since = asked.at.map(|mark| format!("&since={}", encode(mark))).unwrap_or_default();
         let path = format!("/api/changes?of={}{since}&limit={}", kind.name, asked.limit.min(MOST));
-        let told = match outcome(http::get(path))? {
+        let reply = match outcome(http::get(path))? {
             Err(code) if code == "mark_expired" => return Ok(None),
-            told => told.map_err(faults::from_refused_read)?,
+            reply => reply.map_err(faults::from_refused_read)?,
         };
-        let shown: Changes = told.frame(markup::CHANGES)?;
-        Ok(Some(Changes { rows: owned(&told, kind, &shown.rows)?, ..shown }))
+        let shown: Changes = reply.frame(markup::CHANGES)?;
+        Ok(Some(Changes { rows: owned(&reply, kind, &shown.rows)?, ..shown }))
     }
 
     /// Returns the record with a write key. The search may also return similar keys.
     pub fn by_reference(&self, kind: RecordType, key: &str) -> Result<Option<Receipt>, Fault> {
-        let told = fetch(format!("/api/{}?reference={}", kind.name, encode(key)))?;
-        let items: Vec<Value> = told.part(markup::ITEMS)?;
-        let ours = owned(&told, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
+        let reply = fetch(format!("/api/{}?reference={}", kind.name, encode(key)))?;
+        let items: Vec<Value> = reply.part(markup::ITEMS)?;
+        let ours = owned(&reply, kind, &items)?.into_iter().find(|row| row["write_key"] == key);
         ours.map(|row| receipt(&row, true)).transpose()
     }
 
@@ -56,7 +56,7 @@ impl GatedCloud {
     pub fn one(&self, kind: RecordType, id: &str) -> Result<Option<Value>, Fault> {
         match outcome(http::get(record(kind, id)))? {
             Err(code) if code == "not_found" => Ok(None),
-            told => item(&told.map_err(faults::from_refused_read)?, kind).map(Some),
+            reply => item(&reply.map_err(faults::from_refused_read)?, kind).map(Some),
         }
     }
 
@@ -79,7 +79,7 @@ impl GatedCloud {
             let ChangeForm { markup, csrf } = self.form()?;
             let call = call.clone().header("x-csrf-token", csrf).header("x-markup", markup.word());
             match outcome(call.json(&markup.names(kind.names).theirs(fields))?)? {
-                Ok(told) => return receipt(&item(&told, kind)?, false).map(Ok),
+                Ok(reply) => return receipt(&item(&reply, kind)?, false).map(Ok),
                 // The session's token has changed, and nothing was written.
                 Err(code) if code == "csrf" && !renewed => {
                     renewed = true;
@@ -96,8 +96,8 @@ impl GatedCloud {
         if let Some(form) = &*self.form.borrow() {
             return Ok(form.clone());
         }
-        let told = fetch("/api/session")?;
-        let form = ChangeForm { markup: told.markup, csrf: told.part(markup::CSRF)? };
+        let reply = fetch("/api/session")?;
+        let form = ChangeForm { markup: reply.markup, csrf: reply.part(markup::CSRF)? };
         self.form.replace(Some(form.clone()));
         Ok(form)
     }
@@ -115,7 +115,7 @@ fn outcome(call: Call) -> Result<Result<AppResponse, String>, Fault> {
     }
     // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = AppResponse::parse(&answer, reads).ok().and_then(|told| told.refusal());
+    let code = AppResponse::parse(&answer, reads).ok().and_then(|reply| reply.refusal());
     Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
 }
 
@@ -128,10 +128,10 @@ fn record(kind: RecordType, id: &str) -> String {
     format!("/api/{}/{}", kind.name, encode(id))
 }
 
-fn item(told: &AppResponse, kind: RecordType) -> Result<Value, Fault> {
-    told.to_contract_names(kind.names, &told.part(markup::ITEM)?)
+fn item(reply: &AppResponse, kind: RecordType) -> Result<Value, Fault> {
+    reply.to_contract_names(kind.names, &reply.part(markup::ITEM)?)
 }
 
-fn owned(told: &AppResponse, kind: RecordType, items: &[Value]) -> Result<Vec<Value>, Fault> {
-    items.iter().map(|item| told.to_contract_names(kind.names, item)).collect()
+fn owned(reply: &AppResponse, kind: RecordType, items: &[Value]) -> Result<Vec<Value>, Fault> {
+    items.iter().map(|item| reply.to_contract_names(kind.names, item)).collect()
 }

@@ -6,8 +6,8 @@ use adapter_sdk::{Fault, redact};
 const RELEASE: u32 = 900;
 
 /// The fault of an unknown release, or of one that differs from its declared format.
-pub fn unknown_release(said: String, reads: bool) -> Fault {
-    let reason = format!("the EHR's web application {said} needs an update");
+pub fn unknown_release(difference: String, reads: bool) -> Fault {
+    let reason = format!("the EHR's web application {difference} needs an update");
     if reads { Fault::retry_later(reason, Some(RELEASE)) } else { Fault::unknown(reason) }
 }
 

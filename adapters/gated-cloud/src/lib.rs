@@ -30,12 +30,17 @@ struct GatedCloudSettings {
 
 impl Tables for GatedCloud {
     const STREAMS: &'static [Stream<GatedCloud>] = &[
-        Stream::changes(Resource::Providers, |app, asked| app.changes(PROVIDERS, asked), "id", map::plain),
-        Stream::changes(Resource::AppointmentTypes, |app, asked| app.changes(TYPES, asked), "id", map::kind),
-        Stream::changes(Resource::Operatories, |app, asked| app.changes(OPERATORIES, asked), "id", map::operatory),
-        Stream::changes(Resource::Patients, |app, asked| app.changes(PATIENTS, asked), "id", map::patient),
-        Stream::changes(Resource::WorkingHours, |app, asked| app.changes(HOURS, asked), "id", map::hours),
-        Stream::changes(Resource::Appointments, |app, asked| app.changes(APPOINTMENTS, asked), "id", map::appointment),
+        Stream::changes(Resource::Providers, |app, request| app.changes(PROVIDERS, request), "id", map::plain),
+        Stream::changes(Resource::AppointmentTypes, |app, request| app.changes(TYPES, request), "id", map::kind),
+        Stream::changes(Resource::Operatories, |app, request| app.changes(OPERATORIES, request), "id", map::operatory),
+        Stream::changes(Resource::Patients, |app, request| app.changes(PATIENTS, request), "id", map::patient),
+        Stream::changes(Resource::WorkingHours, |app, request| app.changes(HOURS, request), "id", map::hours),
+        Stream::changes(
+            Resource::Appointments,
+            |app, request| app.changes(APPOINTMENTS, request),
+            "id",
+            map::appointment,
+        ),
     ];
     // The forms are not idempotent, so creations look for an earlier write first.
     const WRITES: &'static [Handler<GatedCloud>] = &[

@@ -13,13 +13,13 @@ use crate::markup::PATIENTS;
 
 /// Returns the complete form; unknown fields are empty.
 pub fn patient(p: &Patient) -> Map<String, Value> {
-    let mut said = p.clone();
-    said.cell_phone = p.mobile().cloned();
-    if let Some(address) = &mut said.address {
+    let mut sent = p.clone();
+    sent.cell_phone = p.mobile().cloned();
+    if let Some(address) = &mut sent.address {
         address.line1 = Some(address.street(", "));
     }
     // Our names are the same in all releases.
-    let mut form = PATIENTS.names[0].form(&json!(said));
+    let mut form = PATIENTS.names[0].form(&json!(sent));
     form.retain(|name, _| !["id", "write_key", "version"].contains(&name.as_str()));
     form.values_mut().for_each(forget_blanks);
     form

@@ -52,9 +52,9 @@ impl AppResponse {
     pub fn to_contract_names(&self, names: Releases, shown: &Value) -> Result<Value, Fault> {
         self.markup.names(names).all_ours(shown).map_err(|lacking| {
             let (word, name, path) = (self.markup.word(), lacking.ours, lacking.theirs);
-            let said =
+            let difference =
                 format!("says it is at markup {word}, but `{name}` ({path}) is missing or different: this adapter");
-            faults::unknown_release(said, self.reads)
+            faults::unknown_release(difference, self.reads)
         })
     }
 

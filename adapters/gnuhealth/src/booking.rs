@@ -25,7 +25,7 @@ pub fn create(settings: &Settings, key: &str, change: &AppointmentChange) -> Res
         return Ok(receipt_of(earlier));
     }
     let near = Near::from_rows(settings, &rows, a, None);
-    near.check_nobody_stands()?;
+    near.check_is_free()?;
     let values = requests::appointment(settings, key, a, near.places.is_some())?;
     let Some(places) = near.places else { return receipt(client::create(APPOINTMENT, &values)?) };
     let (place, rest) = (&places[0], &places[1..]);
@@ -92,7 +92,7 @@ pub fn change(settings: &Settings, kind: Change, change: &AppointmentChange) -> 
     check_state(kind, row)?;
     let near = Near::from_rows(settings, &rows, a, Some(id));
     if kind == Change::Move {
-        near.check_nobody_stands()?;
+        near.check_is_free()?;
     }
     if matches!(kind, Change::Move | Change::Cancel) {
         give_place_back(settings, row)?;
@@ -192,7 +192,7 @@ impl<'a> Near<'a> {
         Near { occupied: taken.into_iter().any(AppointmentRow::occupies_time), places }
     }
 
-    fn check_nobody_stands(&self) -> Result<(), Fault> {
+    fn check_is_free(&self) -> Result<(), Fault> {
         match self.occupied {
             true => Err(Fault::rejected("the provider has another appointment at that time")),
             false => Ok(()),

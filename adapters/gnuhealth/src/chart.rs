@@ -105,7 +105,7 @@ pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
     let keyed = keyed_of(item.category);
     let entry = requests::reference(&item.item).filter(|(model, _)| *model == catalogue_of(item.category));
     let (_, entry) = entry.ok_or_else(|| Fault::rejected("the EHR has no such entry in this catalogue"))?;
-    let Some(id) = held_id(item)? else {
+    let Some(id) = existing_id(item)? else {
         let values = requests::new_history(item, entry, &Note::new(item.note.as_deref(), key))?;
         return client::create(keyed.model, &values).map(|id| history_receipt(keyed.model, id));
     };
@@ -119,7 +119,7 @@ pub fn save_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Resul
 /// Returns the entry created with this key; for a change, the entry if it has the wanted state.
 pub fn find_history(_: &Settings, key: &str, item: &PatientHistoryItem) -> Result<Option<Receipt>, Fault> {
     let keyed = keyed_of(item.category);
-    let Some(id) = held_id(item)? else {
+    let Some(id) = existing_id(item)? else {
         return Ok(keyed.find(key)?.map(|id| history_receipt(keyed.model, id)));
     };
     let Some(row) = keyed.read(id)? else { return Ok(None) };
@@ -132,7 +132,7 @@ fn is_active(row: &Value) -> bool {
 }
 
 /// Returns `None` for a new entry.
-fn held_id(item: &PatientHistoryItem) -> Result<Option<i64>, Fault> {
+fn existing_id(item: &PatientHistoryItem) -> Result<Option<i64>, Fault> {
     if item.id.is_empty() {
         return Ok(None);
     }

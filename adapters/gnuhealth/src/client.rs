@@ -12,7 +12,7 @@ use crate::{
     faults::{self, Refusal},
     requests::{self, RpcCall, Search},
     responses,
-    rows::{Asked, fields},
+    rows::{RequestedFields, fields},
 };
 
 const UNEXPECTED: &str = "the EHR's answer is not as expected";
@@ -36,15 +36,15 @@ pub fn rows(search: &Search, fields: &impl Serialize) -> Result<Found, Fault> {
     Ok(Found { rows: serde_json::from_value(result).map_err(|_| unexpected())?, now: answer.now() })
 }
 
-pub fn search<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Vec<T>, Fault> {
-    let rows = rows(asked, &fields::<T>())?.rows;
+pub fn search<T: DeserializeOwned + RequestedFields>(search_terms: &Search) -> Result<Vec<T>, Fault> {
+    let rows = rows(search_terms, &fields::<T>())?.rows;
     // A missing field is missing in all rows, so an unreadable row fails the whole search.
     let rows: Result<Vec<T>, String> = rows.into_iter().map(responses::read).collect();
     rows.map_err(|why| Fault::retry_later(format!("a record of the EHR is not as expected: {why}"), None))
 }
 
-pub fn first<T: DeserializeOwned + Asked>(asked: &Search) -> Result<Option<T>, Fault> {
-    Ok(search(asked)?.into_iter().next())
+pub fn first<T: DeserializeOwned + RequestedFields>(search_terms: &Search) -> Result<Option<T>, Fault> {
+    Ok(search(search_terms)?.into_iter().next())
 }
 
 pub fn count(search: &Search) -> Result<u64, Fault> {
@@ -52,7 +52,7 @@ pub fn count(search: &Search) -> Result<u64, Fault> {
 }
 
 /// Makes a call that changes nothing.
-pub fn ask(call: &RpcCall) -> Result<Value, Fault> {
+pub fn call(call: &RpcCall) -> Result<Value, Fault> {
     Ok(read(call)?.0)
 }
 
@@ -65,13 +65,13 @@ pub fn create(model: &str, values: &Value) -> Result<i64, Fault> {
 
 /// Makes a call that writes.
 pub fn write(call: &RpcCall) -> Result<Value, Fault> {
-    answered(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
+    send_call(call, false)?.0.map_err(|refusal| refusal.fault(&call.params))
 }
 
 /// Writes a record if its version is unchanged since it was read.
 pub fn write_over(model: &str, id: i64, timestamp: Option<&str>, values: &Value) -> Result<ConditionalWrite, Fault> {
     let call = requests::write(model, id, timestamp, values);
-    match answered(&call, false)?.0 {
+    match send_call(&call, false)?.0 {
         Ok(_) => Ok(ConditionalWrite::Done),
         Err(refusal) if refusal.is_stale() => Ok(ConditionalWrite::Stale),
         Err(refusal) => Err(refusal.fault(&call.params)),
@@ -86,11 +86,11 @@ pub fn attempt(what: &str, call: &RpcCall) {
 }
 
 fn read(call: &RpcCall) -> Result<(Value, Response), Fault> {
-    let (result, answer) = answered(call, true)?;
+    let (result, answer) = send_call(call, true)?;
     result.map(|result| (result, answer)).map_err(|refusal| refusal.fault(&call.params))
 }
 
-fn answered(call: &RpcCall, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
+fn send_call(call: &RpcCall, reads: bool) -> Result<(Result<Value, Refusal>, Response), Fault> {
     let request = http::post("/").json(&json!({"id": 1, "method": call.method, "params": call.params}))?;
     let request = if reads { request.reading() } else { request };
     let answer = request.send_any()?;

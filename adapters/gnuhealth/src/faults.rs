@@ -72,8 +72,8 @@ pub fn from_status(answer: &Response, reads: bool) -> Fault {
 
 fn reason(message: &str, sent: &Value) -> String {
     match shortened(without_data(message, sent).trim()) {
-        said if said.is_empty() => "the EHR refuses it".into(),
-        said => said,
+        reason if reason.is_empty() => "the EHR refuses it".into(),
+        reason => reason,
     }
 }
 
@@ -81,9 +81,11 @@ fn reason(message: &str, sent: &Value) -> String {
 /// numbers, mail addresses, non-ASCII words, and capitalised words within a sentence.
 fn without_data(text: &str, sent: &Value) -> String {
     let texts = texts(sent).into_iter().map(|(_, text)| text);
-    let values: Vec<&str> =
-        texts.flat_map(|text| iter::once(text).chain(text.split_whitespace())).filter(|text| tells(text)).collect();
-    let mut said = String::new();
+    let values: Vec<&str> = texts
+        .flat_map(|text| iter::once(text).chain(text.split_whitespace()))
+        .filter(|text| may_describe_person(text))
+        .collect();
+    let mut reason = String::new();
     let mut parts = text.split('"').enumerate().peekable();
     while let Some((n, part)) = parts.next() {
         if n % 2 == 0 {
@@ -91,17 +93,17 @@ fn without_data(text: &str, sent: &Value) -> String {
             let begins = n == 0;
             let words = free.split_whitespace().enumerate().map(|(w, word)| masked(word, begins && w == 0));
             let words: Vec<String> = words.collect();
-            let gap = if said.is_empty() || part.starts_with(['.', ',', ')', ':']) { "" } else { " " };
-            said = format!("{said}{gap}{}", words.join(" "));
+            let gap = if reason.is_empty() || part.starts_with(['.', ',', ')', ':']) { "" } else { " " };
+            reason = format!("{reason}{gap}{}", words.join(" "));
         } else {
             // `in "Doe, Jo" of "Party"` names a record, `in "Party".` a model.
             let record = parts.peek().is_some_and(|(_, next)| next.starts_with(" of"));
-            let before = said.rsplit(' ').next().unwrap_or_default();
+            let before = reason.rsplit(' ').next().unwrap_or_default();
             let label = BEFORE_LABELS.contains(&before) && !(before == "in" && record);
-            said = format!("{said} {}", if label { format!("“{part}”") } else { "…".into() });
+            reason = format!("{reason} {}", if label { format!("“{part}”") } else { "…".into() });
         }
     }
-    said
+    reason
 }
 
 fn masked(word: &str, first: bool) -> String {
@@ -117,6 +119,6 @@ fn masked(word: &str, first: bool) -> String {
 
 /// Returns `true` if a sent text may describe a person. Removing short texts and protocol words would only make the
 /// message unreadable.
-fn tells(text: &str) -> bool {
+fn may_describe_person(text: &str) -> bool {
     text.chars().count() > 2 && !text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
 }

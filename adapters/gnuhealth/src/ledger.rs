@@ -23,7 +23,7 @@ pub fn pay(_: &Settings, key: &str, payment: &Payment) -> Result<Receipt, Fault>
     let method = method.ok_or_else(|| Fault::rejected("the EHR needs a kind of payment"))?;
     let invoices = client::search::<Invoice>(&requests::open_invoices(chart::party_of(patient)?))?;
     let invoice = settled(&invoices, payment)?;
-    let session = client::ask(&requests::start_of_payment(invoice))?;
+    let session = client::call(&requests::start_of_payment(invoice))?;
     let session = session[0].as_i64().ok_or_else(|| Fault::retry_later("the EHR begins no payment", None))?;
     client::write(&requests::pay(session, invoice, method, key, payment, &clock::today()))?;
     client::attempt("ending the payment's form", &requests::end_of_payment(session, invoice));

@@ -75,7 +75,7 @@ impl Tables for GnuHealth {
     fn about(&self, mut by_tables: Description) -> Result<Description, Fault> {
         let pulls = by_tables.pulls.iter();
         let models: BTreeSet<&str> = pulls.flat_map(|pull| streams::models(self, pull.resource)).collect();
-        let there = models_there(&models.into_iter().collect::<Vec<_>>())?;
+        let there = existing_models(&models.into_iter().collect::<Vec<_>>())?;
         let readable = readable(&there)?;
         let is_readable = |model: &str| readable.contains(model);
         by_tables.pulls.retain(|pull| streams::models(self, pull.resource).all(is_readable));
@@ -104,12 +104,12 @@ fn model_of(write: WriteKind) -> &'static str {
 }
 
 /// Returns those of the models that exist in the EHR.
-fn models_there(models: &[&str]) -> Result<Vec<String>, Fault> {
+fn existing_models(models: &[&str]) -> Result<Vec<String>, Fault> {
     #[derive(Deserialize)]
     struct Model {
         model: String,
     }
-    let rows = client::ask(&requests::models(models))?;
+    let rows = client::call(&requests::models(models))?;
     let rows: Vec<Model> = serde_json::from_value(rows).map_err(|_| client::unexpected())?;
     Ok(rows.into_iter().map(|row| row.model).collect())
 }
@@ -121,7 +121,7 @@ fn readable(models: &[String]) -> Result<BTreeSet<String>, Fault> {
         read: Flag,
     }
     let names: Vec<&str> = models.iter().map(String::as_str).collect();
-    let access = client::ask(&requests::access(&names))?;
+    let access = client::call(&requests::access(&names))?;
     let access: BTreeMap<String, ModelAccess> = serde_json::from_value(access).map_err(|_| client::unexpected())?;
     Ok(access.into_iter().filter(|(_, access)| access.read.0).map(|(model, _)| model).collect())
 }

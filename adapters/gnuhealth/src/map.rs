@@ -116,12 +116,12 @@ pub fn appointment_type(kind: &AppointmentType) -> Record {
 }
 
 /// Returns `true` if the appointment is of another institution, in case the search did not exclude it.
-fn is_elsewhere(settings: &Settings, row: &AppointmentRow) -> bool {
+fn is_of_other_institution(settings: &Settings, row: &AppointmentRow) -> bool {
     settings.institution().is_some_and(|institution| row.institution.is_some_and(|of| of != institution))
 }
 
 pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
-    if is_elsewhere(settings, &row) {
+    if is_of_other_institution(settings, &row) {
         return Ok(Shown::Nothing);
     }
     // A free appointment is a working hour. If it was never changed, it was never a booked appointment.
@@ -160,7 +160,7 @@ pub fn appointment(settings: &Settings, row: AppointmentRow) -> Mapped {
 
 /// Converts a free appointment to a working hour on its local date.
 pub fn working_hour(settings: &Settings, row: AppointmentRow) -> Mapped {
-    if is_elsewhere(settings, &row) || !row.is("free") {
+    if is_of_other_institution(settings, &row) || !row.is("free") {
         return Ok(Shown::Nothing);
     }
     let local = |at| clock::to_local(at).text;
@@ -258,7 +258,7 @@ pub fn plan(_: &Settings, row: Plan) -> Mapped {
 
 pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
-    let said = note(row.notes.as_deref());
+    let fields = note(row.notes.as_deref());
     let plan = match row.plan_id {
         Some(plan) => format!("gnuhealth.insurance.plan,{plan}"),
         None => format!("party.party,{}", given(row.company).ok_or("it has no company")?),
@@ -267,15 +267,15 @@ pub fn coverage(_: &Settings, row: Insurance) -> Mapped {
         id: row.id.to_string(),
         patient: patient.to_string(),
         plan,
-        relation: said.get("relation").and_then(Relation::from_word).unwrap_or(Relation::Oneself),
-        priority: said.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
-        subscriber: said.id("subscriber"),
-        subscriber_name: said.get("subscriber-name").map(str::to_owned),
-        subscriber_date_of_birth: said.get("subscriber-born").filter(|day| is_date(day)).map(str::to_owned),
+        relation: fields.get("relation").and_then(Relation::from_word).unwrap_or(Relation::Oneself),
+        priority: fields.get("priority").and_then(|text| text.parse().ok()).filter(|rank| (1..=1_000).contains(rank)),
+        subscriber: fields.id("subscriber"),
+        subscriber_name: fields.get("subscriber-name").map(str::to_owned),
+        subscriber_date_of_birth: fields.get("subscriber-born").filter(|day| is_date(day)).map(str::to_owned),
         subscriber_number: row.number,
         effective_date: row.member_since.map(|date| date.text()),
         expiration_date: row.member_exp.map(|date| date.text()),
-        insurance_type: said.get("type").and_then(insurance_type),
+        insurance_type: fields.get("type").and_then(insurance_type),
         active: row.status.as_deref() != Some("expired"),
         extra: Vec::new(),
     }))
@@ -288,14 +288,14 @@ fn insurance_type(word: &str) -> Option<InsuranceType> {
 
 pub fn communication_log(_: &Settings, row: PatientNote) -> Mapped {
     let patient = row.resource.as_deref().and_then(|resource| resource.strip_prefix("gnuhealth.patient,"));
-    let said = note(row.message.as_deref());
-    let at = said.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
-    let direction = said.get("direction").and_then(CommunicationDirection::from_word);
+    let fields = note(row.message.as_deref());
+    let at = fields.get("at").and_then(instant_of).or(row.create_date.and_then(|at| at.instant()));
+    let direction = fields.get("direction").and_then(CommunicationDirection::from_word);
     one_record(Record::CommunicationLog(records::CommunicationLog {
         id: row.id.to_string(),
         patient: patient.ok_or("it is about no patient")?.to_owned(),
-        mode: said.get("mode").and_then(CommunicationMode::from_word).unwrap_or(CommunicationMode::None),
-        note: said.text.unwrap_or_default(),
+        mode: fields.get("mode").and_then(CommunicationMode::from_word).unwrap_or(CommunicationMode::None),
+        note: fields.text.unwrap_or_default(),
         direction: direction.unwrap_or(CommunicationDirection::Sent),
         occurred_at: at.ok_or("it has no date")?,
         extra: Vec::new(),
@@ -381,7 +381,7 @@ pub fn charge(_: &Settings, row: Invoice) -> Mapped {
 
 pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
     let Some(patient) = row.patient else { return Ok(Shown::Gone(row.id.to_string())) };
-    let said = note(row.entry.description.as_deref());
+    let fields = note(row.entry.description.as_deref());
     // A refund is on the debit side.
     let amount = match row.credit.exact() {
         Some(0) => format!("-{}", plain(&row.debit)?),
@@ -392,11 +392,11 @@ pub fn payment(_: &Settings, row: PaymentLine) -> Mapped {
         id: row.id.to_string(),
         patient: Some(patient.to_string()),
         charge: row.invoice_payment.map(|id| id.to_string()),
-        payment_type: said.id("type"),
+        payment_type: fields.id("type"),
         amount: Money { amount, currency },
         paid_at: row.date.map(|date| date.text()),
-        transaction_id: said.get("transaction").map(str::to_owned),
-        description: said.text,
+        transaction_id: fields.get("transaction").map(str::to_owned),
+        description: fields.text,
         ..records::Payment::default()
     }))
 }

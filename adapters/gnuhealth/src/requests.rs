@@ -316,13 +316,17 @@ pub fn pay(session: i64, invoice: &Invoice, method: i64, key: &str, payment: &Pa
     let text = Note::new(None, key)
         .with("type", payment.payment_type.as_deref())
         .with("transaction", payment.transaction_id.as_deref());
-    let said = payment.description.as_deref().map(|said| format!("{} ", said.replace('\n', " "))).unwrap_or_default();
+    let description = payment
+        .description
+        .as_deref()
+        .map(|description| format!("{} ", description.replace('\n', " ")))
+        .unwrap_or_default();
     let data = json!({
         "start": {
             "payee": invoice.party, "payees": [invoice.party], "company": invoice.company, "currency": invoice.currency.id,
             "amount": Decimal::new(payment.amount.amount.clone()), "invoice_account": invoice.account,
             "payment_method": method, "date": Date::parse(payment.paid_at.as_deref().unwrap_or(today)),
-            "description": format!("{said}{}", NOTES.written(&text)),
+            "description": format!("{description}{}", NOTES.written(&text)),
         },
         "ask": {"type": "partial"},
     });

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     conventions::{Contact, note},
-    rows::{Asked, rows},
+    rows::{RequestedFields, rows},
     values::{Date, DateTime, Decimal, Flag},
 };
 
@@ -334,17 +334,17 @@ impl Company {
 }
 
 /// A record that can be inactive and is still stored by the EHR.
-trait Kept {
+trait MaybeInactive {
     fn in_use(&self) -> bool;
 }
 
-impl Kept for ContactMechanism {
+impl MaybeInactive for ContactMechanism {
     fn in_use(&self) -> bool {
         self.active.0
     }
 }
 
-impl Kept for AddressRow {
+impl MaybeInactive for AddressRow {
     fn in_use(&self) -> bool {
         self.active.0
     }
@@ -357,7 +357,7 @@ pub fn read<T: DeserializeOwned>(mut row: Value) -> Result<T, String> {
 }
 
 /// Deserializes a list without its inactive items.
-fn in_use<'de, D: Deserializer<'de>, T: Deserialize<'de> + Kept>(deserializer: D) -> Result<Vec<T>, D::Error> {
+fn in_use<'de, D: Deserializer<'de>, T: Deserialize<'de> + MaybeInactive>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let all = Option::<Vec<T>>::deserialize(deserializer)?.unwrap_or_default();
     Ok(all.into_iter().filter(T::in_use).collect())
 }

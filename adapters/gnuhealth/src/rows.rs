@@ -3,35 +3,35 @@
 
 use crate::values::{Date, DateTime, Decimal, Flag};
 
-pub trait Asked {
+pub trait RequestedFields {
     /// Adds the fields to request. A value is one field with its path; a record adds its own fields.
-    fn ask(path: &str, into: &mut Vec<String>) {
+    fn add_fields(path: &str, into: &mut Vec<String>) {
         into.push(path.to_owned());
     }
 }
 
-impl Asked for i64 {}
-impl Asked for String {}
-impl Asked for Flag {}
-impl Asked for Date {}
-impl Asked for DateTime {}
-impl Asked for Decimal {}
+impl RequestedFields for i64 {}
+impl RequestedFields for String {}
+impl RequestedFields for Flag {}
+impl RequestedFields for Date {}
+impl RequestedFields for DateTime {}
+impl RequestedFields for Decimal {}
 
-impl<T: Asked> Asked for Option<T> {
-    fn ask(path: &str, into: &mut Vec<String>) {
-        T::ask(path, into);
+impl<T: RequestedFields> RequestedFields for Option<T> {
+    fn add_fields(path: &str, into: &mut Vec<String>) {
+        T::add_fields(path, into);
     }
 }
 
-impl<T: Asked> Asked for Vec<T> {
-    fn ask(path: &str, into: &mut Vec<String>) {
-        T::ask(path, into);
+impl<T: RequestedFields> RequestedFields for Vec<T> {
+    fn add_fields(path: &str, into: &mut Vec<String>) {
+        T::add_fields(path, into);
     }
 }
 
-pub fn fields<T: Asked>() -> Vec<String> {
+pub fn fields<T: RequestedFields>() -> Vec<String> {
     let mut fields = Vec::new();
-    T::ask("", &mut fields);
+    T::add_fields("", &mut fields);
     fields
 }
 
@@ -40,20 +40,20 @@ pub fn fields<T: Asked>() -> Vec<String> {
 macro_rules! rows {
     ($(
         $(#[$doc:meta])*
-        $row:ident $([$($(#[$said:meta])* $unasked:ident: $kind:ty),*])? {
+        $row:ident $([$($(#[$option:meta])* $unasked:ident: $kind:ty),*])? {
             $($(#[$attribute:meta])* $($name:literal)? $field:ident: $type:ty,)*
         }
     )*) => { $(
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize)]
         pub struct $row {
-            $($($(#[$said])* pub $unasked: $kind,)*)?
+            $($($(#[$option])* pub $unasked: $kind,)*)?
             $(#[serde(default $(, rename = $name)?)] $(#[$attribute])* pub $field: $type,)*
         }
 
-        impl Asked for $row {
-            fn ask(path: &str, into: &mut Vec<String>) {
-                $(<$type>::ask(&format!("{path}{}", rows!(@name $field $($name)?)), into);)*
+        impl RequestedFields for $row {
+            fn add_fields(path: &str, into: &mut Vec<String>) {
+                $(<$type>::add_fields(&format!("{path}{}", rows!(@name $field $($name)?)), into);)*
             }
         }
     )* };

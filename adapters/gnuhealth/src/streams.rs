@@ -18,7 +18,7 @@ use crate::{
         PATIENT, PartyOf, Pathology, PatientNote, PatientRow, PaymentLine, PaymentMethod, Plan, ProcedureCode,
         Professional, TreatmentProcedure, read,
     },
-    rows::{Asked, fields},
+    rows::{RequestedFields, fields},
     settings::Settings,
     values::DateTime,
 };
@@ -146,7 +146,7 @@ struct ModelQuery {
     by_party: bool,
 }
 
-fn part<T: Asked>(model: &'static str) -> ModelQuery {
+fn part<T: RequestedFields>(model: &'static str) -> ModelQuery {
     ModelQuery { model, fields: fields::<T>(), domain: Vec::new(), watched: &[""], by_party: false }
 }
 

@@ -36,15 +36,15 @@ pub fn create_dir(path: &Path) -> Result<(), KitError> {
 
 /// Writes a file atomically: to a temporary file in the same folder, synced and renamed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), KitError> {
-    let beside = beside(path);
-    let written = fs::File::create(&beside).and_then(|mut file| {
+    let temporary_path = temporary_path(path);
+    let written = fs::File::create(&temporary_path).and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary_path, path)
     });
     if written.is_err() {
         // Best effort: the first error is the one to report.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary_path);
     }
     written.map_err(KitError::at(path))
 }
@@ -75,7 +75,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Returns a temporary name unique to each writer, so that two builds never share a half-written file.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     static WRITERS: AtomicU32 = AtomicU32::new(0);
     let writer = WRITERS.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_os_string();

@@ -62,7 +62,7 @@ fn installed(dir: &Path) -> Result<(), String> {
 fn rustup(dir: &Path, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), String> {
     let mut rustup = Command::new("rustup");
     rustup.current_dir(dir).args(["target", "add", TARGET]);
-    run(rustup, progress).map_err(|e| brief(&e))?;
+    run(rustup, progress).map_err(|e| summary(&e))?;
     installed(dir)
 }
 
@@ -79,10 +79,10 @@ fn debian(progress: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, String> {
         command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
         command
     };
-    run(apt(&["update"]), progress).map_err(|e| brief(&e))?;
+    run(apt(&["update"]), progress).map_err(|e| summary(&e))?;
     let mut install = vec!["install", "-y", "--no-install-recommends"];
     install.extend(DEBIAN_PACKAGES);
-    run(apt(&install), progress).map_err(|e| brief(&e))?;
+    run(apt(&install), progress).map_err(|e| summary(&e))?;
     debian_ready()
 }
 
@@ -123,7 +123,7 @@ fn output(mut command: Command) -> Result<String, String> {
 }
 
 /// Shortens an error with a tool's output to one line.
-fn brief(error: &KitError) -> String {
+fn summary(error: &KitError) -> String {
     match error {
         KitError::Failed { command, output, .. } => {
             format!("`{command}`: {}", output.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("failed"))

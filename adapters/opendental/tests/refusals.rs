@@ -22,8 +22,8 @@ fn an_explanation_is_kept_without_the_patient() {
     // A person's name outside the request, and words that are fields of the request.
     let sent = json!({"AdjAmt": "12.50", "PatNum": 15});
     let body = "AdjAmt of Jane O'Neill (王秀英) must be negative for this AdjType.";
-    let said = from_response(&answer(400, body), false, Some(&sent));
-    assert_eq!(said, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
+    let fault = from_response(&answer(400, body), false, Some(&sent));
+    assert_eq!(fault, Fault::rejected("Open Dental: AdjAmt of … … … must be negative for this AdjType."));
     let plain = from_response(&answer(404, "Operatory not found"), false, None);
     assert_eq!(plain, Fault::rejected("Open Dental: Operatory not found"));
     // A proxy's page and an empty response are not refusals by Open Dental.

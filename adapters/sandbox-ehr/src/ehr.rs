@@ -43,7 +43,7 @@ impl SandboxEhr {
     }
 
     /// Returns the reply of a fault that prevents the request from being handled.
-    pub(super) fn trouble(&mut self, now_ms: i64, request: &SandboxRequest) -> Option<SandboxReply> {
+    pub(super) fn failure_reply(&mut self, now_ms: i64, request: &SandboxRequest) -> Option<SandboxReply> {
         if let Some(reply) = self.behaviours.down_at(now_ms) {
             return Some(reply);
         }

@@ -28,8 +28,8 @@ pub(super) fn check(ehr: &SandboxEhr, hours: &Hours) -> ValidationResult {
     if minutes(&hours.begin).is_none_or(|begin| begin >= 1_440) || minutes(&hours.end).is_none() {
         return Err(invalid("bad_time", "begin and end must be times of day"));
     }
-    let said = [!hours.days.is_empty(), hours.date.is_some(), hours.every.is_some()];
-    if said.into_iter().filter(|said| *said).count() != 1 {
+    let given = [!hours.days.is_empty(), hours.date.is_some(), hours.every.is_some()];
+    if given.into_iter().filter(|given| *given).count() != 1 {
         return Err(invalid("bad_days", "exactly one of days, date and every must be given"));
     }
     match hours.days.iter().find(|day| !DAYS.contains(&day.as_str())) {

@@ -14,7 +14,7 @@ impl SandboxEhr {
             return self.control_route(request);
         }
         let delay_ms = self.behaviours.delay_ms;
-        let reply = match self.trouble(now_ms, request) {
+        let reply = match self.failure_reply(now_ms, request) {
             Some(reply) => reply,
             None => {
                 let reply = routes::handle(self, now_ms, request);

@@ -167,7 +167,7 @@ impl Transport for InProcessEhr {
             let reply = self.handle(&request).await.map_err(|error| TransportError::NoAnswer(error.to_string()))?;
             let delay = Duration::from_millis(reply.delay_ms);
             match reply.delivery {
-                Delivery::Refused => Err(TransportError::NotSent("nobody accepts the connection".to_owned())),
+                Delivery::Refused => Err(TransportError::NotSent("the connection is refused".to_owned())),
                 Delivery::Lost => {
                     tokio::time::sleep(deadline).await;
                     Err(TransportError::NoAnswer("no answer before the deadline".to_owned()))

@@ -38,7 +38,7 @@ impl Sandbox {
     }
 
     /// Returns the receipt of a write by its key.
-    pub fn look_up<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
+    pub fn find_write<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
         let answer = http::get(requests::written(key)).send_any()?;
         match answer.status {
             200 => answer.json().map(|written| Some(receipt(written))),
@@ -65,7 +65,7 @@ impl Sandbox {
     pub fn cancel(&self, key: &str, change: &AppointmentChange) -> Result<Receipt, Fault> {
         let id = &change.appointment.id;
         let body = requests::cancel(key, &change.appointment, change.reason.as_deref());
-        gone(http::patch(requests::record("appointments", id)).json(&body)?, (422, "cancelled"), id)
+        send_idempotent(http::patch(requests::record("appointments", id)).json(&body)?, (422, "cancelled"), id)
     }
 
     /// Creates a row with the contract's fields.
@@ -80,12 +80,12 @@ impl Sandbox {
 
     /// Deletes a row. One already deleted by staff counts as deleted by this write.
     pub fn delete(&self, name: &str, key: &str, id: &str) -> Result<Receipt, Fault> {
-        gone(http::delete(requests::record(name, id)).json(&requests::keyed(key))?, (404, "not_found"), id)
+        send_idempotent(http::delete(requests::record(name, id)).json(&requests::keyed(key))?, (404, "not_found"), id)
     }
 }
 
 /// Sends a request; the EHR's code for an effect that already exists counts as success.
-fn gone(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
+fn send_idempotent(call: Call, already: (u16, &str), id: &str) -> Result<Receipt, Fault> {
     let answer = call.send_any()?;
     match answer.status {
         200..=299 => answer.written_json().map(receipt),

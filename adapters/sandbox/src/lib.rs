@@ -69,61 +69,73 @@ impl Tables for Sandbox {
     const WRITES: &'static [Handler<Sandbox>] = &[
         Handler::create_patient(
             |ehr, key, p| ehr.post("patients", &requests::with_key(key, requests::patient(p))),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::update_patient(
             |ehr, key, c| ehr.patch("patients", &c.patient.id, &requests::with_key(key, c.fields(requests::patient))),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::create_appointment(
             |ehr, key, c| ehr.post("appointments", &requests::new_appointment(key, &ehr.location, &c.appointment)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::reschedule_appointment(
             |ehr, key, c| ehr.change(c, &requests::reschedule(key, &c.appointment)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::confirm_appointment(
             |ehr, key, c| ehr.change(c, &requests::confirm(key, &c.appointment)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::check_in_appointment(
             |ehr, key, c| ehr.change(c, &requests::check_in(key, &c.appointment)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
-        Handler::note_appointment(|ehr, key, c| ehr.change(c, &requests::note(key, &c.appointment)), Sandbox::look_up),
-        Handler::cancel_appointment(Sandbox::cancel, Sandbox::look_up),
+        Handler::note_appointment(
+            |ehr, key, c| ehr.change(c, &requests::note(key, &c.appointment)),
+            Sandbox::find_write,
+        ),
+        Handler::cancel_appointment(Sandbox::cancel, Sandbox::find_write),
         Handler::create_working_hour(
             |ehr, key, hour| ehr.post("hours", &requests::new_hours(key, &ehr.location, hour)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
         Handler::update_working_hour(
             |ehr, key, hour| ehr.patch("hours", &hour.id, &requests::hours(key, hour)),
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
-        Handler::delete_working_hour(|ehr, key, id| ehr.delete("hours", key, id), Sandbox::look_up),
-        Handler::create_insurance_plan(|ehr, key, plan| ehr.file("insurance_plans", key, plan), Sandbox::look_up),
-        Handler::create_coverage(|ehr, key, coverage| ehr.file("coverages", key, coverage), Sandbox::look_up),
-        Handler::delete_coverage(|ehr, key, id| ehr.delete("coverages", key, id), Sandbox::look_up),
+        Handler::delete_working_hour(|ehr, key, id| ehr.delete("hours", key, id), Sandbox::find_write),
+        Handler::create_insurance_plan(|ehr, key, plan| ehr.file("insurance_plans", key, plan), Sandbox::find_write),
+        Handler::create_coverage(|ehr, key, coverage| ehr.file("coverages", key, coverage), Sandbox::find_write),
+        Handler::delete_coverage(|ehr, key, id| ehr.delete("coverages", key, id), Sandbox::find_write),
         Handler::save_patient_history_item(
             |ehr, key, item| match item.id.is_empty() {
                 true => ehr.file("patient_history_items", key, item),
                 false => ehr.refile("patient_history_items", key, &item.id, item),
             },
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
-        Handler::create_patient_alert(|ehr, key, alert| ehr.file("patient_alerts", key, alert), Sandbox::look_up),
+        Handler::create_patient_alert(|ehr, key, alert| ehr.file("patient_alerts", key, alert), Sandbox::find_write),
         Handler::disable_patient_alert(
             |ehr, key, alert| {
                 let disabled_at = alert.disabled_at.unwrap_or_else(clock::now);
                 ehr.patch("patient_alerts", &alert.id, &requests::disabled(key, disabled_at))
             },
-            Sandbox::look_up,
+            Sandbox::find_write,
         ),
-        Handler::create_communication_log(|ehr, key, log| ehr.file("communication_logs", key, log), Sandbox::look_up),
-        Handler::create_form_response(|ehr, key, response| ehr.file("form_responses", key, response), Sandbox::look_up),
-        Handler::create_payment(|ehr, key, payment| ehr.file("payments", key, payment), Sandbox::look_up),
-        Handler::create_adjustment(|ehr, key, adjustment| ehr.file("adjustments", key, adjustment), Sandbox::look_up),
+        Handler::create_communication_log(
+            |ehr, key, log| ehr.file("communication_logs", key, log),
+            Sandbox::find_write,
+        ),
+        Handler::create_form_response(
+            |ehr, key, response| ehr.file("form_responses", key, response),
+            Sandbox::find_write,
+        ),
+        Handler::create_payment(|ehr, key, payment| ehr.file("payments", key, payment), Sandbox::find_write),
+        Handler::create_adjustment(
+            |ehr, key, adjustment| ehr.file("adjustments", key, adjustment),
+            Sandbox::find_write,
+        ),
     ];
     const UNKEPT: &'static [PatientField] = &[
         PatientField::Ssn,

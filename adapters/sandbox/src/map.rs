@@ -63,7 +63,7 @@ pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
     });
     let days = days.ok_or(UNREADABLE)?;
     // Exactly one of the three must be given.
-    let said = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
+    let given = [!days.is_empty(), !own["specific_date"].is_null(), !own["recurrence"].is_null()];
     if !own["recurrence"].is_null() {
         let mut every = to_contract_names(RECURRENCE, &own["recurrence"])?;
         every["unit"] = json!(text(&every, "unit")?.and_then(RecurrenceUnit::from_word));
@@ -73,7 +73,7 @@ pub fn hours(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {
     own["kind"] = json!(if block { HourKind::SchedulableBlock } else { HourKind::WorkingHour });
     own["days"] = json!(days);
     let mapped = filed(ehr, resource, own)?;
-    if said.into_iter().filter(|said| *said).count() == 1 { Ok(mapped) } else { Err(CONTRADICTS.into()) }
+    if given.into_iter().filter(|given| *given).count() == 1 { Ok(mapped) } else { Err(CONTRADICTS.into()) }
 }
 
 pub fn appointment(ehr: &Sandbox, resource: Resource, row: Value) -> Mapped {

@@ -104,7 +104,7 @@ fn deliver(ehr: &mut SandboxEhr, request: &Request) -> Result<Response, Error> {
             Ok(Response { status: reply.status, headers, body: reply.body })
         }
         Delivery::Lost => Err(Error::NoAnswer("the connection broke off".into())),
-        Delivery::Refused => Err(Error::NotSent("nobody accepts the connection".into())),
+        Delivery::Refused => Err(Error::NotSent("the connection is refused".into())),
     }
 }
 

@@ -98,7 +98,7 @@ fn null_and_empty_texts_are_absent() {
                 (&patient.middle_name, &patient.date_of_birth, &patient.email, patient.gender),
                 (&None, &None, &None, None)
             );
-            assert_eq!((patient.last_name.as_str(), &patient.chart_id), ("", &None), "somebody with one name");
+            assert_eq!((patient.last_name.as_str(), &patient.chart_id), ("", &None), "a patient with one name");
         }
         assert_eq!(pulled(Resource::WorkingHours, &day(), "days", &absent).skipped.len(), 0);
         assert_eq!(pulled(Resource::WorkingHours, &day(), "operatory", &absent).skipped.len(), 0);

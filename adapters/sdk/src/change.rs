@@ -80,13 +80,13 @@ impl AppointmentChange {
 /// Returns the names of the patient's fields that the EHR does not store, such as `work-phone-extension`. `new_patient`
 /// of a patient being created does not count.
 pub(crate) fn lost(patient: &Patient, unkept: &[PatientField]) -> Vec<String> {
-    let mut said = json::fields(patient).unwrap_or_default();
+    let mut given = json::fields(patient).unwrap_or_default();
     if patient.id.is_empty() {
-        said.remove("new_patient");
+        given.remove("new_patient");
     }
     let name = |field: &PatientField| serde_json::to_value(field).ok()?.as_str().map(str::to_owned);
     let lost =
-        unkept.iter().filter_map(name).filter(|name| said.get(name).is_some_and(|value| *value != Value::Bool(false)));
+        unkept.iter().filter_map(name).filter(|name| given.get(name).is_some_and(|value| *value != Value::Bool(false)));
     lost.map(|name| name.replace('_', "-")).collect()
 }
 
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn only_given_fields_the_ehr_cannot_store_are_reported() {
-        let said = Patient { ssn: Some("1".to_owned()), unsubscribed_sms: true, ..patient(None, "1") };
+        let given = Patient { ssn: Some("1".to_owned()), unsubscribed_sms: true, ..patient(None, "1") };
         let unkept = [PatientField::Ssn, PatientField::UnsubscribedSms, PatientField::NonPatient, PatientField::Extra];
-        assert_eq!(lost(&said, &unkept), ["ssn", "unsubscribed-sms"]);
+        assert_eq!(lost(&given, &unkept), ["ssn", "unsubscribed-sms"]);
         assert!(lost(&Patient::default(), &unkept).is_empty());
         let new = Patient { new_patient: true, ..Patient::default() };
         assert!(lost(&new, &[PatientField::NewPatient]).is_empty(), "every created patient is new");

@@ -61,9 +61,10 @@ impl Names {
 
     /// Converts an EHR's object to our names. Every field that is not optional must be present, but may be null.
     pub fn all_ours(self, theirs: &Value) -> Result<Value, MissingField> {
-        let said = |value: &&Value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
+        let has_content =
+            |value: &&Value| !value.is_null() && value.as_str().is_none_or(|text| !text.trim().is_empty());
         let held = |(ours, name, optional): (_, &'static str, bool)| match at(theirs, name) {
-            Some(value) if !optional || said(&value) => Some(Ok((ours, value))),
+            Some(value) if !optional || has_content(&value) => Some(Ok((ours, value))),
             _ if optional && leads(theirs, name) => None,
             _ => Some(Err(MissingField { ours, theirs: name })),
         };

@@ -267,11 +267,11 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
 /// Returns the seconds of a `Retry-After` header, which contains a number or a date. A longer wait than the contract can
 /// represent is its longest.
 pub fn retry_after(answer: &Response) -> Option<u32> {
-    let said = answer.header("retry-after")?.trim();
-    if !said.is_empty() && said.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(said.parse().unwrap_or(u32::MAX));
+    let value = answer.header("retry-after")?.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(value.parse().unwrap_or(u32::MAX));
     }
-    let wait = time::http_date(said)?.saturating_sub(clock::now()).max(0);
+    let wait = time::http_date(value)?.saturating_sub(clock::now()).max(0);
     Some(u32::try_from(wait).unwrap_or(u32::MAX))
 }
 

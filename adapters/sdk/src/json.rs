@@ -146,8 +146,8 @@ fn build_record<T: DeserializeOwned>(fields: Map<String, Value>, blanks: &[Strin
             Ok(made) => return Ok(made),
             Err(error) => error,
         };
-        let said = error.to_string();
-        let Some(at) = rest.iter().position(|name| said == format!("missing field `{name}`")) else {
+        let message = error.to_string();
+        let Some(at) = rest.iter().position(|name| message == format!("missing field `{name}`")) else {
             return Err(error);
         };
         fields.insert(rest.swap_remove(at), "".into());
@@ -187,8 +187,8 @@ fn forget_unknown(fields: &mut Map<String, Value>) {
 /// ```
 pub fn typed<T: DeserializeOwned>(row: Value) -> Result<T, String> {
     serde_json::from_value(row).map_err(|e| {
-        let said = e.to_string();
-        if said.starts_with("missing field") { said } else { "a field is not as documented".into() }
+        let message = e.to_string();
+        if message.starts_with("missing field") { message } else { "a field is not as documented".into() }
     })
 }
 

@@ -35,8 +35,8 @@ pub struct Pass<At> {
     /// Start of this pass, by the EHR's clock or, if unknown, by the adapter's; `None` before the first page.
     pub started: Option<Instant>,
     /// The EHR's clock at the start of the pass, if known.
-    #[serde(default)]
-    pub told: Option<Instant>,
+    #[serde(default, rename = "told")]
+    pub ehr_time: Option<Instant>,
     /// Start of the last whole pass, by the adapter's clock.
     pub whole_at: Instant,
     /// Start of the next page.
@@ -85,11 +85,12 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
         self.started.is_none()
     }
 
-    /// Returns the state after a page. `next`: start of the next page, `None` after the last. `told`: the EHR's clock,
-    /// used on the first page. `now`: the adapter's clock.
-    pub fn after(self, next: Option<At>, told: Option<Instant>, now: Instant) -> Pass<At> {
-        let (started, told) = self.started.map_or((told.unwrap_or(now), told), |started| (started, self.told));
-        let pass = Pass { started: Some(started), told, ..self };
+    /// Returns the state after a page. `next`: start of the next page, `None` after the last. `ehr_time`: the EHR's
+    /// clock, used on the first page. `now`: the adapter's clock.
+    pub fn after(self, next: Option<At>, ehr_time: Option<Instant>, now: Instant) -> Pass<At> {
+        let (started, ehr_time) =
+            self.started.map_or((ehr_time.unwrap_or(now), ehr_time), |started| (started, self.ehr_time));
+        let pass = Pass { started: Some(started), ehr_time, ..self };
         match next {
             Some(at) => Pass { at, ..pass },
             None => pass.finished(started),
@@ -99,7 +100,7 @@ impl<At: Default + Serialize + DeserializeOwned> Pass<At> {
     /// Ends the pass. A delta that reported no time does not advance: if the EHR's clock is slow, changes would be
     /// missed.
     fn finished(self, started: Instant) -> Pass<At> {
-        let since = match self.told {
+        let since = match self.ehr_time {
             _ if self.missed => self.since,
             Some(at) => Some(at - OVERLAP),
             None => self.since.or(Some(started - MARGIN)),

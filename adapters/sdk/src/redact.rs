@@ -14,8 +14,8 @@ const MAX_REASON: usize = 240;
 /// assert_eq!(adapter_sdk::redact::word("slot_taken"), "slot_taken");
 /// assert_eq!(adapter_sdk::redact::word("Zoë\n\"1990\""), "Zo1990");
 /// ```
-pub fn word(said: &str) -> String {
-    said.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).take(40).collect()
+pub fn word(code: &str) -> String {
+    code.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')).take(40).collect()
 }
 
 /// Returns the reason of a refusal: our sentence for a known code, else the code.
@@ -38,9 +38,9 @@ pub fn refusal(code: &str, known: &[(&str, &str)]) -> String {
 /// assert_eq!(adapter_sdk::redact::sentence(text, &["Zoë Ash"], |_| false), "No …, …, … … for Op");
 /// assert_eq!(adapter_sdk::redact::sentence("Not for Jim", &[""; 0], |word| word == "Jim"), "Not for …");
 /// ```
-pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
-    let said = without(said, sent.iter().map(AsRef::as_ref));
-    let unquoted = said.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
+pub fn sentence(text: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bool) -> String {
+    let text = without(text, sent.iter().map(AsRef::as_ref));
+    let unquoted = text.split(['"', '“', '”']).enumerate().map(|(n, part)| if n % 2 == 0 { part } else { "…" });
     let shown = |word: &str| {
         let digits = word.chars().filter(char::is_ascii_digit).count();
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
@@ -50,11 +50,11 @@ pub fn sentence(said: &str, sent: &[impl AsRef<str>], hides: impl Fn(&str) -> bo
 }
 
 /// Removes the values from a sentence.
-pub fn without<'a>(said: &str, values: impl IntoIterator<Item = &'a str>) -> String {
+pub fn without<'a>(text: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let mut values: Vec<&str> = values.into_iter().filter(|value| !value.is_empty()).collect();
     // The longest first, because a name may be part of another.
     values.sort_by_key(|value| Reverse(value.len()));
-    values.into_iter().fold(said.to_owned(), |said, value| said.replace(value, "…"))
+    values.into_iter().fold(text.to_owned(), |text, value| text.replace(value, "…"))
 }
 
 /// Returns every text in a JSON value with the name of its field, for removal from a [`sentence`].

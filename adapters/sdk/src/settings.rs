@@ -49,7 +49,7 @@ impl<'de> Deserializer<'de> for SettingsDeserializer {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_map(SettingsMapAccess { names: fields.iter(), said: None })
+        visitor.visit_map(SettingsMapAccess { names: fields.iter(), current: None })
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
@@ -64,7 +64,7 @@ impl<'de> Deserializer<'de> for SettingsDeserializer {
 
 struct SettingsMapAccess {
     names: std::slice::Iter<'static, &'static str>,
-    said: Option<SettingValue>,
+    current: Option<SettingValue>,
 }
 
 impl<'de> MapAccess<'de> for SettingsMapAccess {
@@ -73,7 +73,7 @@ impl<'de> MapAccess<'de> for SettingsMapAccess {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
         for name in self.names.by_ref() {
             if let Some(text) = config::get(name) {
-                self.said = Some(SettingValue { name, text });
+                self.current = Some(SettingValue { name, text });
                 return seed.deserialize(name.into_deserializer()).map(Some);
             }
         }
@@ -81,7 +81,7 @@ impl<'de> MapAccess<'de> for SettingsMapAccess {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
-        seed.deserialize(self.said.take().ok_or_else(|| Error::custom("a value is asked for before its key"))?)
+        seed.deserialize(self.current.take().ok_or_else(|| Error::custom("a value is asked for before its key"))?)
     }
 }
 

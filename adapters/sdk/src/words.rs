@@ -22,8 +22,8 @@ macro_rules! closed {
         }
 
         impl From<$name> for String {
-            fn from(said: $name) -> String {
-                said.word().to_owned()
+            fn from(value: $name) -> String {
+                value.word().to_owned()
             }
         }
 
@@ -48,8 +48,8 @@ macro_rules! open {
         }
 
         impl From<$name> for String {
-            fn from(said: $name) -> String {
-                said.word().to_owned()
+            fn from(value: $name) -> String {
+                value.word().to_owned()
             }
         }
 

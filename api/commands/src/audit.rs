@@ -10,7 +10,7 @@ use crate::{
     audit_trail,
     key_file::valid,
     store::spinner,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 
 #[derive(Subcommand)]
@@ -68,7 +68,7 @@ fn moment(text: &str) -> Result<i64, String> {
 pub fn run(command: AuditCommand) -> ExitCode {
     match command {
         AuditCommand::Verify(trail) => verify(&trail),
-        AuditCommand::Export(asked) => export(asked),
+        AuditCommand::Export(arguments) => export(arguments),
     }
     .map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -79,7 +79,7 @@ fn verify(trail: &Trail) -> Result<(), String> {
     let verified = audit::verify(&folder, &key);
     spinner.finish_and_clear();
     let Verified { entries, files, first, last, mac, .. } = verified.map_err(|damage| damage.to_string())?;
-    say(format_args!(
+    print_line(format_args!(
         "{} is whole: {entries} entries, {first} to {last}, in {files} files.\nKeep this entry number and code elsewhere, to \
          prove later that the trail was not rolled back: {last} {mac}",
         folder.display()
@@ -87,9 +87,9 @@ fn verify(trail: &Trail) -> Result<(), String> {
     Ok(())
 }
 
-fn export(asked: Export) -> Result<(), String> {
-    let (folder, key) = asked.trail.place()?;
-    let Export { from, to, key: named, operator, workstation, record, id, request, .. } = asked;
+fn export(arguments: Export) -> Result<(), String> {
+    let (folder, key) = arguments.trail.place()?;
+    let Export { from, to, key: named, operator, workstation, record, id, request, .. } = arguments;
     let actor = named.map(Actor::Key).or(operator.map(Actor::Operator)).or(workstation.map(Actor::Workstation));
     let filter = Filter { from, to, actor, record, id, request };
     let mut out = io::BufWriter::new(io::stdout().lock());

@@ -17,7 +17,7 @@ use crate::{
     logging,
     server::{ServerArguments, ServerSession, answer, text},
     store::{bar, show_step},
-    terminal::{CommandError, CommandResult, fail, say},
+    terminal::{CommandError, CommandResult, fail, print_line},
 };
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -64,7 +64,7 @@ async fn make(server: &ServerArguments) -> Result<(), String> {
         bar.finish_and_clear();
         let done = now["backups"].as_array().into_iter().flatten().find(|done| done["name"] == name.as_str());
         let Some(done) = done else { return Err(format!("the backup failed: {}", text(&now["failed"]))) };
-        say(format_args!("{name}  {}", HumanBytes(done["bytes"].as_u64().unwrap_or(0))));
+        print_line(format_args!("{name}  {}", HumanBytes(done["bytes"].as_u64().unwrap_or(0))));
         return Ok(());
     }
 }
@@ -98,7 +98,7 @@ fn check_backup_file(file: &Path, keys: &Path) -> CommandResult {
     });
     bar.finish_and_clear();
     let backup = checked?;
-    say(format_args!("The backup is whole: {} values, {}.", backup.values, HumanBytes(backup.bytes)));
+    print_line(format_args!("The backup is whole: {} values, {}.", backup.values, HumanBytes(backup.bytes)));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,7 +107,7 @@ fn restore_to(file: &Path, keys: &Path, to: &Path, engine: EngineKind) -> Comman
     let restoring = engine::restore_data(file, keys, to, engine, |step| show_step(&bar, step));
     let restored = System::new().block_on(restoring);
     bar.finish_and_clear();
-    say(format_args!(
+    print_line(format_args!(
         "{} values were restored. To serve from them set `data_dir` to {} and `store_engine` to \"{engine}\".",
         restored?.values,
         to.display()

@@ -22,7 +22,7 @@ use toml::de::DeTable;
 
 use crate::{
     server::{ServerArguments, ServerSession, answer, text},
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 
 #[derive(Subcommand)]
@@ -70,7 +70,7 @@ pub fn run(command: ConfigurationCommand) -> ExitCode {
             System::new().block_on(reload(&server, dry_run, config.as_deref(), allow_removal)).unwrap_or_else(fail)
         }
         ConfigurationCommand::Reference => {
-            say(configuration::reference::page().trim_end());
+            print_line(configuration::reference::page().trim_end());
             ExitCode::SUCCESS
         }
         ConfigurationCommand::PrintDefault { adapter } => print_default(&adapter),
@@ -87,7 +87,7 @@ fn init(file: &Path) -> ExitCode {
         return fail(format_args!("{}: {error}", file.display()));
     }
     let file = file.display();
-    say(format_args!(
+    print_line(format_args!(
         "{file} was created. Name your institution and locations in it, then: practice-sync config check {file}"
     ));
     ExitCode::SUCCESS
@@ -105,11 +105,11 @@ async fn reload(
         let whole = config.canonicalize().map_err(|error| format!("{}: {error}", config.display()))?;
         body["config"] = whole.display().to_string().into();
     }
-    let told = answer(session.post_json("/configuration/reload", &body)).await?;
+    let report = answer(session.post_json("/configuration/reload", &body)).await?;
     let lines = |name: &str| -> Vec<String> {
-        told[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
+        report[name].as_array().into_iter().flatten().map(|line| text(line).to_owned()).collect()
     };
-    lines("changes").iter().for_each(say);
+    lines("changes").iter().for_each(print_line);
     let (problems, needs_restart) = (lines("problems"), lines("needs_restart"));
     problems.iter().for_each(complain);
     if !needs_restart.is_empty() {
@@ -123,7 +123,7 @@ async fn reload(
         complain("removals must be confirmed: practice-sync config reload --allow-removal");
     }
     if problems.is_empty() && needs_restart.is_empty() && (dry_run || removals.is_empty()) {
-        say(if dry_run { "nothing was applied" } else { "the configuration is in force" });
+        print_line(if dry_run { "nothing was applied" } else { "the configuration is in force" });
         return Ok(ExitCode::SUCCESS);
     }
     complain("the configuration was refused; the one before is in force");
@@ -185,7 +185,7 @@ fn check(file: &Path) -> ExitCode {
                 return ExitCode::from(2);
             }
             let (institutions, locations) = (config.setup.institutions.len(), config.setup.locations.len());
-            say(format_args!(
+            print_line(format_args!(
                 "{} is valid: {institutions} institutions, {locations} locations, {} keys",
                 file.display(),
                 config.access.keys.len()

@@ -22,7 +22,7 @@ use crate::{
     operate::ServerLocations,
     server::{ServerSession, readiness},
     table::TextTable,
-    terminal::say,
+    terminal::print_line,
 };
 
 #[derive(Args)]
@@ -47,17 +47,20 @@ enum Severity {
 
 #[derive(Serialize)]
 struct DoctorFinding {
-    what: &'static str,
-    standing: Severity,
-    says: String,
+    #[serde(rename = "what")]
+    subject: &'static str,
+    #[serde(rename = "standing")]
+    severity: Severity,
+    #[serde(rename = "says")]
+    message: String,
 }
 
 #[derive(Default)]
 struct Findings(Vec<DoctorFinding>);
 
 impl Findings {
-    fn add(&mut self, what: &'static str, standing: Severity, says: impl Display) {
-        self.0.push(DoctorFinding { what, standing, says: says.to_string() });
+    fn add(&mut self, subject: &'static str, severity: Severity, message: impl Display) {
+        self.0.push(DoctorFinding { subject, severity, message: message.to_string() });
     }
 }
 
@@ -65,13 +68,13 @@ impl Findings {
 const OTHER_FILES: usize = 500;
 
 /// Runs all checks. The exit code is 0 without findings, 1 with warnings and 2 with errors.
-pub fn run(asked: &Doctor) -> ExitCode {
+pub fn run(arguments: &Doctor) -> ExitCode {
     let mut findings = Findings::default();
-    match Config::load(&asked.config) {
+    match Config::load(&arguments.config) {
         Ok(config) => {
             let counts = (config.setup.institutions.len(), config.setup.locations.len(), config.access.keys.len());
-            let says = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
-            findings.add("configuration", Severity::Good, says);
+            let message = format!("{} institutions, {} locations, {} API keys", counts.0, counts.1, counts.2);
+            findings.add("configuration", Severity::Good, message);
             adapters(&config, &mut findings);
             operators(&config, &mut findings);
             data(&config, &mut findings);
@@ -82,18 +85,18 @@ pub fn run(asked: &Doctor) -> ExitCode {
         }
         Err(error) => error.problems.iter().for_each(|problem| findings.add("configuration", Severity::Bad, problem)),
     }
-    let mut table = TextTable::new(&["CHECK", "", "DETAILS"], asked.json);
-    for DoctorFinding { what, standing, says } in &findings.0 {
-        let standing = match standing {
+    let mut table = TextTable::new(&["CHECK", "", "DETAILS"], arguments.json);
+    for DoctorFinding { subject, severity, message } in &findings.0 {
+        let severity = match severity {
             Severity::Good => "good",
             Severity::Warning => "warning",
             Severity::Bad => "BAD",
         };
-        table.row(&[what, standing, says]);
+        table.row(&[subject, severity, message]);
     }
-    findings.0.iter().filter(|_| asked.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(say);
+    findings.0.iter().filter(|_| arguments.json).filter_map(|it| serde_json::to_string(it).ok()).for_each(print_line);
     table.show();
-    match findings.0.iter().map(|it| it.standing).max() {
+    match findings.0.iter().map(|it| it.severity).max() {
         Some(Severity::Bad) => ExitCode::from(2),
         Some(Severity::Warning) => ExitCode::from(1),
         _ => ExitCode::SUCCESS,
@@ -112,24 +115,24 @@ fn adapters(config: &Config, findings: &mut Findings) {
 
 fn operators(config: &Config, findings: &mut Findings) {
     let of = |role| config.access.operators.iter().filter(|operator| operator.role == role).count();
-    let says = Role::ALL.iter().map(|role| format!("{} {}", of(*role), role.word())).collect::<Vec<_>>().join(", ");
+    let message = Role::ALL.iter().map(|role| format!("{} {}", of(*role), role.word())).collect::<Vec<_>>().join(", ");
     match config.access.operators.is_empty() {
         true => findings.add(
             "operators",
             Severity::Warning,
             "no operator has a token; create one with `practice-sync operators add`",
         ),
-        false => findings.add("operators", Severity::Good, says),
+        false => findings.add("operators", Severity::Good, message),
     }
     warn_if_world_readable("keys", &config.keys_file, findings);
 }
 
 /// Warns about a file that every user can read. Its secrets give the permissions of the server.
-fn warn_if_world_readable(what: &'static str, path: &Path, findings: &mut Findings) {
+fn warn_if_world_readable(subject: &'static str, path: &Path, findings: &mut Findings) {
     let Ok(meta) = fs::metadata(path) else { return };
     if meta.permissions().mode() & 0o007 != 0 {
-        let says = format!("{} is readable by every user of this machine; run chmod o= on it", path.display());
-        findings.add(what, Severity::Warning, says);
+        let message = format!("{} is readable by every user of this machine; run chmod o= on it", path.display());
+        findings.add(subject, Severity::Warning, message);
     }
 }
 
@@ -142,8 +145,8 @@ fn data(config: &Config, findings: &mut Findings) {
     let [made, store, key] = ["store.made", "store", "store.key"].map(|name| dir.join(name));
     let embedded = config.setup.engine.store_engine != StoreEngine::Postgres;
     if made.exists() && !key.exists() {
-        let says = format!("{} is missing: without it the store cannot be read; restore it", key.display());
-        findings.add("data", Severity::Bad, says);
+        let message = format!("{} is missing: without it the store cannot be read; restore it", key.display());
+        findings.add("data", Severity::Bad, message);
     }
     if made.exists() && embedded && !store.exists() {
         findings.add("data", Severity::Bad, format_args!("{} is gone: mount or restore it", store.display()));
@@ -151,13 +154,13 @@ fn data(config: &Config, findings: &mut Findings) {
     let rules = &config.setup.engine;
     if let Some(free) = engine::store::free_bytes(dir).ok().filter(|_| embedded) {
         let mib = |bytes: u64| bytes >> 20;
-        let says = format!("{} MiB free at {}", mib(free), dir.display());
-        let standing = match free {
+        let message = format!("{} MiB free at {}", mib(free), dir.display());
+        let severity = match free {
             free if free < rules.store_floor_bytes => Severity::Bad,
             free if free < rules.pull_floor_bytes => Severity::Warning,
             _ => Severity::Good,
         };
-        findings.add("disk", standing, says);
+        findings.add("disk", severity, message);
     }
     ["store.key", "token.secret", "audit.key"]
         .iter()
@@ -198,10 +201,10 @@ fn files(config: &Config, findings: &mut Findings) {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let Some(may) = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok()) else { return };
     if may < needed {
-        let says = format!(
+        let message = format!(
             "the limit is {may}, but `max_connections` needs {needed}: raise `ulimit -n` or LimitNOFILE, or lower `max_connections`"
         );
-        findings.add("open files", Severity::Warning, says);
+        findings.add("open files", Severity::Warning, message);
     } else {
         findings.add("open files", Severity::Good, format_args!("{may} may be open"));
     }
@@ -210,8 +213,8 @@ fn files(config: &Config, findings: &mut Findings) {
 fn edge(config: &Config, findings: &mut Findings) {
     let operators = config.http.operators.listen.ip();
     if !operators.is_loopback() {
-        let says = format!("operators' calls are served at {operators}: only their own network should reach it");
-        findings.add("operators", Severity::Warning, says);
+        let message = format!("operators' calls are served at {operators}: only their own network should reach it");
+        findings.add("operators", Severity::Warning, message);
     }
 }
 
@@ -223,25 +226,25 @@ async fn server(config: &Config, findings: &mut Findings) {
         findings.add("server", Severity::Warning, format_args!("no server responds at {url}"));
         return;
     };
-    match is_ours(config, body["instance"].as_str()) {
+    match is_of_configuration(config, body["instance"].as_str()) {
         Ok(true) => {}
         Ok(false) => {
-            let says = format!("a server answers at {url}, and it is not the one of this configuration");
-            findings.add("server", Severity::Bad, says);
+            let message = format!("a server answers at {url}, and it is not the one of this configuration");
+            findings.add("server", Severity::Bad, message);
             return;
         }
         Err(why) => {
-            let says = format!("cannot determine whether the server at {url} uses this configuration: {why}");
-            findings.add("server", Severity::Warning, says);
+            let message = format!("cannot determine whether the server at {url} uses this configuration: {why}");
+            findings.add("server", Severity::Warning, message);
         }
     }
     if !ready {
         findings.add("server", Severity::Bad, body["reason"].as_str().unwrap_or("not ready"));
         return;
     }
-    for (field, standing) in [("adapters_refused", Severity::Bad), ("adapters_preparing", Severity::Warning)] {
-        if let Some(said) = body.get(field) {
-            findings.add("server", standing, format_args!("{field}: {said}"));
+    for (field, severity) in [("adapters_refused", Severity::Bad), ("adapters_preparing", Severity::Warning)] {
+        if let Some(value) = body.get(field) {
+            findings.add("server", severity, format_args!("{field}: {value}"));
         }
     }
     findings.add("server", Severity::Good, "ready");
@@ -252,14 +255,14 @@ async fn server(config: &Config, findings: &mut Findings) {
             }
         }
         None => {
-            let says = "skipped: PRACTICE_SYNC_TOKEN is not set to an operator's token";
-            findings.add("locations", Severity::Good, says);
+            let message = "skipped: PRACTICE_SYNC_TOKEN is not set to an operator's token";
+            findings.add("locations", Severity::Good, message);
         }
     }
 }
 
 /// Returns `true` if the responding server has this configuration's data directory, or its `token_secret`.
-fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
+fn is_of_configuration(config: &Config, instance: Option<&str>) -> Result<bool, String> {
     let secret = match &config.secret {
         Some(secret) => Some(secret.clone()),
         None => Secret::peek(&config.data_dir).map_err(|error| error.to_string())?,
@@ -271,12 +274,12 @@ fn is_ours(config: &Config, instance: Option<&str>) -> Result<bool, String> {
 async fn work(session: Result<ServerSession, String>, findings: &mut Findings) -> Result<(), String> {
     let places = ServerLocations::at(session?).await?;
     let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
-    let troubles: Vec<String> = states.iter().flat_map(|state| state.troubles()).collect();
-    if troubles.is_empty() {
+    let problem_lines: Vec<String> = states.iter().flat_map(|state| state.problem_lines()).collect();
+    if problem_lines.is_empty() {
         let active = states.iter().filter(|state| state.is_active()).count();
         findings.add("locations", Severity::Good, format_args!("{active} locations work; no failed writes"));
     }
-    troubles.iter().for_each(|trouble| findings.add("locations", Severity::Warning, trouble));
+    problem_lines.iter().for_each(|line| findings.add("locations", Severity::Warning, line));
     if webhooks.is_empty() {
         findings.add("webhooks", Severity::Good, "no endpoint fails");
     }

@@ -17,7 +17,7 @@ use crate::{
         Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
     },
     table::TextTable,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
     word::word,
 };
 
@@ -84,17 +84,17 @@ pub fn run(command: KeysCommand) -> ExitCode {
             }
             fields.extend(organisation.map(|organisation| ("organisation", organisation.into())));
             fields.extend(channel.map(|channel| ("channel", channel.into())));
-            add(&of.config, &name, &institutions, &fields).map(|told| {
-                say(format_args!("{key}"));
-                say(format_args!("# API key `{name}`, shown only once. {told}"));
+            add(&of.config, &name, &institutions, &fields).map(|note| {
+                print_line(format_args!("{key}"));
+                print_line(format_args!("# API key `{name}`, shown only once. {note}"));
             })
         }
-        KeysCommand::List(asked) => list(&asked),
+        KeysCommand::List(arguments) => list(&arguments),
         KeysCommand::Narrow { name, locations, remove_grants, of } => {
-            narrow(&of.config, &name, &locations, &remove_grants).map(say)
+            narrow(&of.config, &name, &locations, &remove_grants).map(print_line)
         }
         // Works even if the configuration or other keys have errors.
-        KeysCommand::Revoke(named) => revoked(&named, KEYS, "key").map(say),
+        KeysCommand::Revoke(named) => revoked(&named, KEYS, "key").map(print_line),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }

@@ -139,16 +139,16 @@ mod tests {
 
     #[test]
     fn the_server_library_logs_warnings_only() {
-        let said = |directives| {
+        let output_of = |directives| {
             written(directives, || {
                 tracing::info!(target: "actix_server::builder", "starting 2 workers");
                 tracing::warn!(target: "actix_server::accept", "accepting failed");
             })
         };
-        let text = said("info");
+        let text = output_of("info");
         assert!(!text.contains("starting") && text.contains("accepting failed"), "{text}");
-        assert!(said("info,actix_server=info").contains("starting"));
-        assert_eq!(said("error"), "");
+        assert!(output_of("info,actix_server=info").contains("starting"));
+        assert_eq!(output_of("error"), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     server::{self, ListArguments, ServerArguments, ServerSession, answer, elements, text},
     table::{TextTable, show_list},
-    terminal::say,
+    terminal::print_line,
     word::word,
 };
 
@@ -98,13 +98,13 @@ pub struct Errors {
     list: ListArguments,
 }
 
-pub fn locations(asked: &LocationsArguments) -> ExitCode {
-    server::run(show_locations(asked))
+pub fn locations(arguments: &LocationsArguments) -> ExitCode {
+    server::run(show_locations(arguments))
 }
 
-pub fn queue(asked: &QueueCommand) -> ExitCode {
+pub fn queue(arguments: &QueueCommand) -> ExitCode {
     server::run(async {
-        match asked {
+        match arguments {
             QueueCommand::List { location, status, list } => list_writes(list, *location, *status).await,
             QueueCommand::Retry(Writes { ids, server }) => {
                 let line = |write: &Value| format!(" retried as {}, {}", text(&write["id"]), text(&write["status"]));
@@ -117,13 +117,13 @@ pub fn queue(asked: &QueueCommand) -> ExitCode {
     })
 }
 
-pub fn sync(asked: &Locations) -> ExitCode {
+pub fn sync(arguments: &Locations) -> ExitCode {
     let line = |_: &Value| " is read now".to_owned();
-    server::run(perform(&asked.server, &SYNC, None, &asked.locations, &json!({}), line))
+    server::run(perform(&arguments.server, &SYNC, None, &arguments.locations, &json!({}), line))
 }
 
-pub fn pause(asked: &Pause, action: &Action) -> ExitCode {
-    let Pause { at: Locations { locations, server }, reading, writing } = asked;
+pub fn pause(arguments: &Pause, action: &Action) -> ExitCode {
+    let Pause { at: Locations { locations, server }, reading, writing } = arguments;
     let (body, what) = match (*reading, *writing) {
         (true, _) => (json!({"reading": true}), "reading"),
         (_, true) => (json!({"writing": true}), "writing"),
@@ -133,17 +133,17 @@ pub fn pause(asked: &Pause, action: &Action) -> ExitCode {
     server::run(perform(server, action, None, locations, &body, line))
 }
 
-pub fn accept_deletions(asked: &AcceptDeletions) -> ExitCode {
-    let AcceptDeletions { location, resource, server } = asked;
+pub fn accept_deletions(arguments: &AcceptDeletions) -> ExitCode {
+    let AcceptDeletions { location, resource, server } = arguments;
     let line = |_: &Value| format!(": deletions of {resource} are accepted; a full pass begins");
     let body = json!({"resource": resource});
     server::run(perform(server, &ACCEPT_DELETIONS, None, &[*location], &body, line))
 }
 
-pub fn errors(asked: &Errors) -> ExitCode {
+pub fn errors(arguments: &Errors) -> ExitCode {
     let heads = ["LAST", "TIMES", "PART", "RESOURCE", "WRITE", "REQUEST", "REASON"];
     let fields = ["at", "times", "part", "resource", "write_request_id", "request_id", "reason"];
-    server::run(show_list(&asked.list, &format!("/locations/{}/errors", asked.location), None, &heads, &fields))
+    server::run(show_list(&arguments.list, &format!("/locations/{}/errors", arguments.location), None, &heads, &fields))
 }
 
 /// A location, as reported by the server.
@@ -185,7 +185,7 @@ impl LocationState {
     }
 
     /// Returns the problems and failed writes that need an operator, one line each.
-    pub(super) fn troubles(&self) -> Vec<String> {
+    pub(super) fn problem_lines(&self) -> Vec<String> {
         let place = format!("{} {}", self.id, self.name);
         let mut lines: Vec<String> =
             self.problems().iter().map(|it| format!("{place}: {}", describe_problem(it))).collect();
@@ -311,13 +311,13 @@ impl ServerLocations {
     }
 }
 
-async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
-    let places = ServerLocations::connect(&asked.list.server).await?;
+async fn show_locations(arguments: &LocationsArguments) -> Result<(), String> {
+    let places = ServerLocations::connect(&arguments.list.server).await?;
     let heads = ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"];
-    let mut table = TextTable::new(&heads, asked.list.json);
+    let mut table = TextTable::new(&heads, arguments.list.json);
     let states = places.states().await?;
     let mut steps = Vec::new();
-    for state in states.iter().filter(|state| state.is_red() || !asked.red) {
+    for state in states.iter().filter(|state| state.is_red() || !arguments.red) {
         let LocationState { id, name, subdomain, status, read_status, write_status, sync, see } = state;
         let object = json!({
             "id": id, "name": name, "subdomain": subdomain, "status": status,
@@ -337,13 +337,13 @@ async fn show_locations(asked: &LocationsArguments) -> Result<(), String> {
         }
     }
     table.show();
-    if !asked.list.json {
+    if !arguments.list.json {
         let failed: u64 = states.iter().filter_map(|state| state.sync["writes_failed"].as_u64()).sum();
         if failed > 0 {
             steps.push(format!("failed writes: {failed}; practice-sync queue list"));
         }
         steps.extend(places.failing_webhooks().await?.into_iter().map(|line| format!("webhooks: {line}")));
-        steps.iter().for_each(say);
+        steps.iter().for_each(print_line);
     }
     Ok(())
 }
@@ -390,8 +390,8 @@ async fn list_writes(
 fn reason(write: &Value) -> String {
     let retried = write["retried_as"].as_str().map(|id| format!("retried as {id}"));
     let dropped = (write["dropped"] == true).then(|| "dropped".to_owned());
-    let said = write["reason"].as_str().map(str::to_owned);
-    [said, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let reason = write["reason"].as_str().map(str::to_owned);
+    [reason, retried, dropped].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Performs an action for one target after another, until one fails. `within` is the id of the path before that of the
@@ -413,7 +413,7 @@ pub(super) async fn perform<T: Display>(
     for target in targets {
         let ids: Vec<String> = within.iter().map(u32::to_string).chain([target.to_string()]).collect();
         let done = places.perform(action, &ids, body).await.map_err(|why| format!("{kind}{target}: {why}"))?;
-        say(format_args!("{kind}{target}{}", line(&done)));
+        print_line(format_args!("{kind}{target}{}", line(&done)));
     }
     Ok(())
 }

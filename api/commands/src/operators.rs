@@ -14,7 +14,7 @@ use crate::{
         Configured, ListArguments, RevokeArguments, access, checked, ensure_no_problems, open, revoked, save, valid,
     },
     table::TextTable,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
     word::word,
 };
 
@@ -44,8 +44,8 @@ const OPERATORS: &str = "operators";
 pub fn run(command: OperatorsCommand) -> ExitCode {
     let done = match command {
         OperatorsCommand::Add { name, role, of } => add(&of, &name, role),
-        OperatorsCommand::List(asked) => list(&asked),
-        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(say),
+        OperatorsCommand::List(arguments) => list(&arguments),
+        OperatorsCommand::Revoke(named) => revoked(&named, OPERATORS, "operator").map(print_line),
     };
     done.map_or_else(fail, |()| ExitCode::SUCCESS)
 }
@@ -57,9 +57,9 @@ fn add(of: &Configured, name: &str, role: Role) -> Result<(), String> {
     let hash = hex::encode(keys::hash(&token));
     file.add(OPERATORS, &[("name", name.into()), ("sha256", hash.into()), ("role", role.name().into())]);
     checked(&file, OPERATORS, name, &config.setup)?;
-    let told = save(file, "stores only its hash")?;
-    say(format_args!("{token}"));
-    say(format_args!("# Token of operator `{name}`, shown only once. {told}"));
+    let note = save(file, "stores only its hash")?;
+    print_line(format_args!("{token}"));
+    print_line(format_args!("# Token of operator `{name}`, shown only once. {note}"));
     Ok(())
 }
 

@@ -139,11 +139,11 @@ async fn body_of(request: RequestBuilder) -> Result<Value, String> {
         return Ok(body);
     }
     let problems = body["error"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut said: Vec<&str> = problems.chain(body["description"].as_str()).collect();
+    let mut sentences: Vec<&str> = problems.chain(body["description"].as_str()).collect();
     if body["reason"] == "unknown_path" {
-        said.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
+        sentences.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
     }
-    Err(format!("{} {}", status.as_u16(), said.join(" ")))
+    Err(format!("{} {}", status.as_u16(), sentences.join(" ")))
 }
 
 /// Formats the error with its causes, such as a certificate that is not trusted.

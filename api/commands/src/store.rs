@@ -26,7 +26,7 @@ use crate::{
     logging,
     server::{ListArguments, ServerArguments},
     store_keys,
-    terminal::{CommandError, CommandResult, finish, say},
+    terminal::{CommandError, CommandResult, finish, print_line},
 };
 
 const TICK: Duration = Duration::from_millis(200);
@@ -210,7 +210,7 @@ fn compact(data: &Path) -> CommandResult {
     bar.finish_and_clear();
     let Compacted { values, before, after } = compacted?;
     let [before, after] = [before, after].map(HumanBytes);
-    say(format_args!("{values} values: the store's files shrank from {before} to {after}."));
+    print_line(format_args!("{values} values: the store's files shrank from {before} to {after}."));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -236,22 +236,24 @@ fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> C
     let old = match moved? {
         Migrated::Moved { copied, old } => {
             if let Some(Contents { values, digest }) = copied {
-                say(format_args!("{values} values were copied and compared, sha256 {}.", hex::encode(digest)));
+                print_line(format_args!("{values} values were copied and compared, sha256 {}.", hex::encode(digest)));
             }
             Some(old)
         }
         Migrated::Unchanged => None,
     };
-    say(format_args!("The store in {} is of the engine {to}.", data.display()));
+    print_line(format_args!("The store in {} is of the engine {to}.", data.display()));
     let names_it = match to {
         EngineKind::Sled => configured == Some(StoreEngine::Sled),
         EngineKind::Fjall => configured == Some(StoreEngine::Fjall),
     };
     if !names_it {
-        say(format_args!("Set `store_engine = \"{to}\"` in [engine] of the configuration before the next start."));
+        print_line(format_args!(
+            "Set `store_engine = \"{to}\"` in [engine] of the configuration before the next start."
+        ));
     }
     if let Some(old) = old {
-        say(format_args!("The old store is in {}: delete it when it is no longer needed.", old.display()));
+        print_line(format_args!("The old store is in {}: delete it when it is no longer needed.", old.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -259,8 +261,8 @@ fn move_store(data: &Path, to: EngineKind, configured: Option<StoreEngine>) -> C
 fn migrate_tables(config: &Config) -> CommandResult {
     let (from, to) = System::new().block_on(engine::migrate_database(&config.setup, &config.data_dir))?;
     match from == to {
-        true => say(format_args!("The database has schema version {to} already.")),
-        false => say(format_args!("The database was migrated from schema version {from} to {to}.")),
+        true => print_line(format_args!("The database has schema version {to} already.")),
+        false => print_line(format_args!("The database was migrated from schema version {from} to {to}.")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -270,9 +272,9 @@ fn check(config: &Config) -> CommandResult {
     let checked = System::new().block_on(engine::check_database(&config.setup, &config.data_dir));
     spinner.finish_and_clear();
     let checked = checked?;
-    say(format_args!("The store is sound: {checked}."));
+    print_line(format_args!("The store is sound: {checked}."));
     for risk in &checked.risks {
-        say(format_args!("Risk: {risk}."));
+        print_line(format_args!("Risk: {risk}."));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -298,7 +300,9 @@ fn copy(
         EngineChosen::Embedded(engine) => format!("set `data_dir` to {to} and `store_engine` to \"{engine}\""),
         EngineChosen::Database => "start with the configuration that names the database".to_owned(),
     };
-    say(format_args!("{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."));
+    print_line(format_args!(
+        "{values} values were copied and compared, sha256 {digest}. To serve from the copy {how}."
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -309,42 +313,42 @@ fn salvage(data: &Path, to: &Path) -> CommandResult {
     spinner.finish_and_clear();
     let report =
         salvaged.map_err(|error| format!("{}: nothing can be salvaged, restore a backup ({error})", data.display()))?;
-    tell(&report);
-    say(format_args!(
+    print_report(&report);
+    print_line(format_args!(
         "The intact values are in {}: make it the data_dir, or replace the old one with it.",
         to.display()
     ));
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn tell(report: &Report) {
+fn print_report(report: &Report) {
     for (name, space) in &report.spaces {
-        tell_space(name, space);
+        print_space(name, space);
     }
     let repaired = report.repaired;
-    say(format_args!(
+    print_line(format_args!(
         "log: {} flipped bits corrected, {} damaged messages accepted, {} bytes removed, {} segments lost",
         repaired.corrected, repaired.made_readable, repaired.cut_out, repaired.lost_segments
     ));
     let (found, reported) = report.groups;
     if found < reported {
-        say(format_args!("the last {} groups of commits are lost", reported - found));
+        print_line(format_args!("the last {} groups of commits are lost", reported - found));
     }
     match report.is_whole() {
-        true => say("No committed data is lost."),
-        false => say(
+        true => print_line("No committed data is lost."),
+        false => print_line(
             "Data is lost, or only an older version was found; not all losses can be listed above. Records of an EHR are restored by \
              its next full pass; compare bookings and changes that were made through the API since then by hand.",
         ),
     }
 }
 
-fn tell_space(name: &str, space: &Salvaged) {
+fn print_space(name: &str, space: &Salvaged) {
     let lost = if space.lost.is_empty() { String::new() } else { format!(", {} lost", space.lost.len()) };
     let unreadable = if space.unreadable { ", partly unreadable" } else { "" };
-    say(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
+    print_line(format_args!("{name}: {} intact{lost}{unreadable}", space.sound));
     for key in space.lost.iter().take(NAMED) {
-        say(format_args!("  lost: {}", keys::describe_owner(key)));
+        print_line(format_args!("  lost: {}", keys::describe_owner(key)));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     audit_trail, logging,
     server::{self, ServerArguments, ServerSession, answer, text},
     table::TextTable,
-    terminal::{CommandResult, say},
+    terminal::{CommandResult, print_line},
 };
 
 const LOOK: Duration = Duration::from_millis(500);
@@ -32,8 +32,8 @@ pub fn show(server: &ServerArguments, as_json: bool) -> ExitCode {
         match keys["values_left"].as_u64() {
             _ if as_json => {}
             Some(0) => {}
-            Some(left) => say(format_args!("{left} values are not encrypted with the newest key yet.")),
-            None => say("Values that are not sealed with the newest key yet are being counted."),
+            Some(left) => print_line(format_args!("{left} values are not encrypted with the newest key yet.")),
+            None => print_line("Values that are not sealed with the newest key yet are being counted."),
         }
         failed(&keys)
     };
@@ -55,13 +55,13 @@ async fn rotate_running(server: &ServerArguments) -> Result<(), String> {
     let session = ServerSession::begin(server)?;
     let mut keys = answer(session.post("/store/keys")).await?;
     let newest = keys["keys"][0]["id"].clone();
-    say(format_args!("The key {} seals what is written from now on. {KEEP}", text(&newest)));
+    print_line(format_args!("The key {} seals what is written from now on. {KEEP}", text(&newest)));
     let mut bar = RotationProgress::new();
     loop {
         failed(&keys)?;
         if keys["values_left"] == 0 {
             bar.end();
-            say("All values are encrypted with it.");
+            print_line("All values are encrypted with it.");
             return Ok(());
         }
         keys["values_left"].as_u64().into_iter().for_each(|left| bar.show(left));
@@ -75,7 +75,7 @@ pub(super) fn rotate_at_rest(config: &Config) -> CommandResult {
     let mut bar = RotationProgress::new();
     let rotated = engine::rotate_key(&config.setup, &config.data_dir, |left| bar.show(left));
     bar.end();
-    say(format_args!("All values are sealed with the key {}. {KEEP}", rotated?));
+    print_line(format_args!("All values are sealed with the key {}. {KEEP}", rotated?));
     append_audit_entry(config, "rotate store key", "practice-sync store rotate-key")
 }
 
@@ -91,7 +91,7 @@ pub fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
     let dropped = async {
         let session = ServerSession::begin(server)?;
         answer(session.delete(&format!("/store/keys/{key}"))).await?;
-        say(format_args!("The key {key} was dropped. {OLDER}"));
+        print_line(format_args!("The key {key} was dropped. {OLDER}"));
         Ok(())
     };
     server::run(dropped)
@@ -99,7 +99,7 @@ pub fn drop(server: &ServerArguments, key: KeyId) -> ExitCode {
 
 pub(super) fn drop_at_rest(config: &Config, key: KeyId) -> CommandResult {
     engine::drop_key(&config.setup, &config.data_dir, key)?;
-    say(format_args!("The key {key} was dropped. {OLDER}"));
+    print_line(format_args!("The key {key} was dropped. {OLDER}"));
     append_audit_entry(config, "drop store key", "practice-sync store drop-key")
 }
 

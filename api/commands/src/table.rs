@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     server::{ListArguments, ServerSession, answer, elements},
-    terminal::say,
+    terminal::print_line,
 };
 
 /// A table. Each column is as wide as its longest cell. With `as_json`, lines of JSON are printed instead.
@@ -22,7 +22,7 @@ impl TextTable {
 
     /// Prints the object as a line of JSON, or adds its cells.
     pub fn add(&mut self, object: &Value, cells: &[&str]) {
-        if self.as_json { say(object) } else { self.row(cells) }
+        if self.as_json { print_line(object) } else { self.row(cells) }
     }
 
     /// Adds a row without an object.
@@ -35,7 +35,7 @@ impl TextTable {
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         for row in self.rows.iter().filter(|_| !self.as_json) {
             let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            say(cells.join("  ").trim_end());
+            print_line(cells.join("  ").trim_end());
         }
     }
 }

@@ -31,6 +31,6 @@ pub fn finish(result: CommandResult) -> ExitCode {
 }
 
 /// Prints to stdout. A closed pipe is not an error.
-pub fn say(text: impl Display) {
+pub fn print_line(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");
 }

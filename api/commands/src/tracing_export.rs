@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Timeout for the last spans at process exit.
 const LAST_SPANS: Duration = Duration::from_secs(2);
 /// Interval between warnings about lost spans.
-const SAID_EVERY: Duration = Duration::from_secs(300);
+const REPORT_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Trace provider of this process.
 pub struct Traces(SdkTracerProvider);
@@ -70,7 +70,9 @@ impl Traces {
             .with_id_generator(SpanIdGenerator::default())
             .with_sampler(Sampler::TraceIdRatioBased(rules.ratio))
             .with_resource(resource.with_attributes(node).build())
-            .with_span_processor(BatchSpanProcessor::builder(Collector { otlp, said: Mutex::default() }).build());
+            .with_span_processor(
+                BatchSpanProcessor::builder(Collector { otlp, last_report: Mutex::default() }).build(),
+            );
         Ok(Traces(provider.build()))
     }
 
@@ -211,14 +213,14 @@ impl IdGenerator for SpanIdGenerator {
 #[derive(Debug)]
 struct Collector {
     otlp: Otlp,
-    said: Mutex<Option<Instant>>,
+    last_report: Mutex<Option<Instant>>,
 }
 
 impl Collector {
-    fn say(&self, lost: usize, error: &dyn fmt::Display) {
-        let mut said = self.said.lock();
-        if said.is_none_or(|said| said.elapsed() > SAID_EVERY) {
-            *said = Some(Instant::now());
+    fn warn_about_loss(&self, lost: usize, error: &dyn fmt::Display) {
+        let mut last_report = self.last_report.lock();
+        if last_report.is_none_or(|last_report| last_report.elapsed() > REPORT_INTERVAL) {
+            *last_report = Some(Instant::now());
             tracing::warn!(%error, spans = lost, "traces do not reach their collector: spans are lost");
         }
     }
@@ -228,7 +230,7 @@ impl SpanExporter for Collector {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let sent = self.otlp.export(batch).await;
-        sent.inspect_err(|error| self.say(spans, error))
+        sent.inspect_err(|error| self.warn_about_loss(spans, error))
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {

@@ -11,7 +11,7 @@ use crate::{
     operate::{ServerLocations, perform},
     server::{self, ListArguments, ServerArguments, text},
     table::show_list,
-    terminal::say,
+    terminal::print_line,
 };
 
 #[derive(Subcommand)]
@@ -75,8 +75,8 @@ async fn code(server: &ServerArguments, location: u32, uses: u32, hours: Option<
         hours.iter().for_each(|hours| body["expires_in_hours"] = (*hours).into());
     }
     let made = ServerLocations::connect(server).await?.perform(&PAIR, &[location.to_string()], &body).await?;
-    say(text(&made["code"]));
-    say(format_args!(
+    print_line(text(&made["code"]));
+    print_line(format_args!(
         "# Pairs {} with location {location} until {}; shown only once.",
         if uses == 1 { "a workstation".to_owned() } else { format!("{uses} workstations") },
         text(&made["expires_at"])

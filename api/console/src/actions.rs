@@ -76,7 +76,7 @@ async fn about(visit: &ConsoleRequest, action: &Action, fields: ActionFields<'_>
         ["write"] => fields.write()?.0,
         _ => fields.location()?,
     };
-    let (location, institution) = visit.location_here(location)?;
+    let (location, institution) = visit.local_location(location)?;
     visit.about(&location);
     let place = format!("{}, {}", location.name, institution.name);
     Ok(match action.input {
@@ -108,7 +108,7 @@ async fn about(visit: &ConsoleRequest, action: &Action, fields: ActionFields<'_>
     })
 }
 
-pub(crate) async fn ask(visit: ConsoleRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
+pub(crate) async fn confirm(visit: ConsoleRequest, name: Path<String>) -> Result<HttpResponse, ConsoleError> {
     let (action, asked) = (named(&name)?, ActionFields(&visit.query));
     visit.needs(action.role)?;
     let about = about(&visit, action, asked).await?;

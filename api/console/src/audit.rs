@@ -76,7 +76,7 @@ fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
     let Some(trail) = &visit.api.audit else {
         return Ok(AuditPage { frame, kept: false, asked, rows: Vec::new(), cut: false });
     };
-    let newest = trail.newest(filter, ENTRIES).map_err(unread)?;
+    let newest = trail.newest(filter, ENTRIES).map_err(unreadable_trail)?;
     let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
     let write = parsed(&asked.id);
     let is_wanted = |row: &AuditRow| write.is_none_or(|(location, _)| row.location == Some(location.into()));
@@ -84,7 +84,7 @@ fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
 }
 
-pub(crate) fn unread(error: AuditError) -> ApiError {
+pub(crate) fn unreadable_trail(error: AuditError) -> ApiError {
     tracing::error!(%error, "the audit trail could not be read");
     ApiError::refused(format!(
         "The audit trail could not be read: {error}. Run `practice-sync audit verify` for details"

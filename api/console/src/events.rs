@@ -90,8 +90,8 @@ pub(crate) async fn stream(visit: ConsoleRequest, streams: Data<Streams>) -> Res
     let place = place.map_err(|_| ApiError::unavailable(30))?;
     let listener = Listener { visit, watched, seen, silent: 0, _place: place };
     let events = stream::unfold((listener, true), |(mut listener, first)| async move {
-        let said = if first { "retry: 5000\n\n" } else { listener.next().await? };
-        Some((Ok::<Bytes, Infallible>(Bytes::from_static(said.as_bytes())), (listener, false)))
+        let event = if first { "retry: 5000\n\n" } else { listener.next().await? };
+        Some((Ok::<Bytes, Infallible>(Bytes::from_static(event.as_bytes())), (listener, false)))
     });
     Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/event-stream")).streaming(Box::pin(events)))
 }

@@ -85,7 +85,7 @@ struct Reason {
 struct LocationSummary {
     location: Arc<LocationSetup>,
     institution: Arc<Institution>,
-    standing: Option<LocationHealth>,
+    health: Option<LocationHealth>,
     /// The reason why the adapter cannot be used.
     refused: Option<String>,
     gate: Option<GateState>,
@@ -133,7 +133,7 @@ static STATES: [FleetState; 9] = [
     FleetState::bad("gate-shut", "Gate shut", LocationSummary::is_shut),
     FleetState::new("writes-waiting", "Writes waiting", |it| it.queued() > 0).with_writes(LocationSummary::queued),
     FleetState::new("no-ehr", "No EHR", LocationSummary::has_no_ehr),
-    FleetState::new("no-news", "No news yet", |it| it.node.is_none() && it.standing.is_none()),
+    FleetState::new("no-news", "No news yet", |it| it.node.is_none() && it.health.is_none()),
     FleetState::new("elsewhere", "At other nodes", |it| it.node.is_some()),
 ];
 
@@ -147,22 +147,22 @@ const ORDERS: [(&str, &str); 5] = [
 
 impl LocationSummary {
     fn reading(&self) -> Badge {
-        self.light(|standing| &standing.read_problem)
+        self.light(|health| &health.read_problem)
     }
 
     fn writing(&self) -> Badge {
-        self.light(|standing| &standing.write_problem)
+        self.light(|health| &health.write_problem)
     }
 
     fn light(&self, problem: impl Fn(&LocationHealth) -> &Option<String>) -> Badge {
         let is_here = self.is_active() && self.node.is_none();
-        match &self.standing {
-            Some(standing) if is_here && standing.damaged_since.is_some() => Badge::bad("red"),
+        match &self.health {
+            Some(health) if is_here && health.damaged_since.is_some() => Badge::bad("red"),
             _ if self.has_no_ehr() => Badge::plain("No EHR"),
             _ if !self.is_active() => Badge::plain("inactive"),
             _ if self.node.is_some() => Badge::plain("see its node"),
             _ if self.refused.is_some() => Badge::bad("red"),
-            Some(standing) if problem(standing).is_some() => Badge::bad("red"),
+            Some(health) if problem(health).is_some() => Badge::bad("red"),
             Some(_) => Badge::good("green"),
             None => Badge::plain("no news yet"),
         }
@@ -193,8 +193,8 @@ impl LocationSummary {
         if !self.is_red() {
             return Vec::new();
         }
-        let of_standing = self.standing.iter().flat_map(|it| [&it.read_problem, &it.write_problem]).flatten();
-        let mut reasons: Vec<String> = self.refused.iter().chain(of_standing).cloned().collect();
+        let of_health = self.health.iter().flat_map(|it| [&it.read_problem, &it.write_problem]).flatten();
+        let mut reasons: Vec<String> = self.refused.iter().chain(of_health).cloned().collect();
         reasons.dedup();
         let reason = |text: String| {
             let cause = Cause::from_reason(&text);
@@ -206,19 +206,19 @@ impl LocationSummary {
     }
 
     fn queued(&self) -> u64 {
-        self.standing.as_ref().map_or(0, |standing| standing.queued)
+        self.health.as_ref().map_or(0, |health| health.queued)
     }
 
     fn oldest(&self) -> Option<Timestamp> {
-        self.standing.as_ref()?.oldest_write
+        self.health.as_ref()?.oldest_write
     }
 
     fn last_read(&self) -> Option<Timestamp> {
-        self.standing.as_ref().filter(|_| self.is_active())?.last_read
+        self.health.as_ref().filter(|_| self.is_active())?.last_read
     }
 
     fn schedule_as_of(&self) -> Option<Timestamp> {
-        self.standing.as_ref().filter(|_| self.is_active())?.schedule_as_of
+        self.health.as_ref().filter(|_| self.is_active())?.schedule_as_of
     }
 
     fn is_called(&self, q: &str) -> bool {
@@ -230,7 +230,7 @@ impl LocationSummary {
 }
 
 fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
-    let (engine, directory, mut standings) = (&api.engine, api.directory(), api.engine.standings());
+    let (engine, directory, mut location_health) = (&api.engine, api.directory(), api.engine.location_health());
     let (setup, failed) = (engine.setup(), engine.failed_writes()?);
     let mut all = Vec::new();
     for institution in directory.institutions() {
@@ -239,7 +239,7 @@ fn all(api: &Api) -> Result<Vec<LocationSummary>, ConsoleError> {
             Place::Mine | Place::Unsettled => None,
         };
         let known = |location: &Arc<LocationSetup>| LocationSummary {
-            standing: standings.remove(&location.id),
+            health: location_health.remove(&location.id),
             refused: engine.adapter_at(location.id).and_then(|adapter| {
                 let refused = adapter.status == AdapterStatus::Refused;
                 refused.then(|| format!("the adapter cannot be used: {}", adapter.reason.unwrap_or_default()))
@@ -265,8 +265,8 @@ fn version_of(api: &Api, all: &[LocationSummary]) -> u64 {
     let mut hasher = DefaultHasher::new();
     webhooks::failing(api).hash(&mut hasher);
     for it in all {
-        let LocationSummary { location, standing, refused, gate, node, failed, .. } = it;
-        (location.id, discriminant(&location.status), standing, refused, gate.as_ref().map(discriminant), node)
+        let LocationSummary { location, health, refused, gate, node, failed, .. } = it;
+        (location.id, discriminant(&location.status), health, refused, gate.as_ref().map(discriminant), node)
             .hash(&mut hasher);
         failed.hash(&mut hasher);
     }

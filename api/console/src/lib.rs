@@ -64,7 +64,7 @@ const ROUTES: [PathRoute; 21] = [
     ("/console/docs/{name}", || get().to(system::document)),
     ("/console/adapters", || get().to(adapters::list)),
     ("/console/audit", || get().to(audit::show)),
-    ("/console/actions/{action}", || get().to(actions::ask)),
+    ("/console/actions/{action}", || get().to(actions::confirm)),
     ("/console/actions/{action}", || post().to(actions::act)),
     ("/console/{other:.*}", || route().to(page::unknown_page)),
 ];

@@ -14,7 +14,7 @@ use location::InstitutionId;
 
 use crate::{
     audit::AuditRow,
-    location_page::{Write, standing},
+    location_page::{Write, status_badge},
     page::see_other,
     prelude::*,
     words::clock,
@@ -154,7 +154,7 @@ fn row(visit: &ConsoleRequest, it: &Record<Appointment>) -> Result<FoundAppointm
         location_name: location.name.clone(),
         day: times::local(start, location.zone).0.to_string(),
         from: clock(start, location.zone),
-        badge: standing(it, location.source.is_some()),
+        badge: status_badge(it, location.source.is_some()),
         writing: it.write.as_ref().and_then(|write| write.reason.clone()),
     })
 }

@@ -16,7 +16,7 @@ use engine::{
     setup::{Institution, LocationSetup},
 };
 use framework::{
-    access::{api::Api, audited::AuditCaller, call::ActionContext, operators::Operator, shown::AccessLog},
+    access::{access_log::AccessLog, api::Api, audited::AuditCaller, call::ActionContext, operators::Operator},
     http::{context::RequestContext, errors::ApiError},
     values::{role::Role, sessions::OperatorSession},
 };
@@ -135,13 +135,16 @@ impl ConsoleRequest {
     }
 
     /// Returns a location that is served by this process.
-    pub(super) fn location_here(&self, id: LocationId) -> Result<(Arc<LocationSetup>, Arc<Institution>), ConsoleError> {
+    pub(super) fn local_location(
+        &self,
+        id: LocationId,
+    ) -> Result<(Arc<LocationSetup>, Arc<Institution>), ConsoleError> {
         let (location, institution) = self.location(id)?;
         match self.api.engine.place(institution.id) {
             Place::Mine => Ok((location, institution)),
             Place::Elsewhere(node) => {
-                let said = format!("The location is served by the node {node}; the console of that node shows it.");
-                Err(ApiError::refused(said).into())
+                let message = format!("The location is served by the node {node}; the console of that node shows it.");
+                Err(ApiError::refused(message).into())
             }
             Place::Unsettled => Err(ApiError::unavailable(1).into()),
         }

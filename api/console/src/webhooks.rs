@@ -12,7 +12,7 @@ use engine::{
     store::Direction,
     webhooks::{
         delivery::{Delivery, DeliveryError, State},
-        delivery_id::made_at,
+        delivery_id::creation_time,
         model::{Endpoint, EndpointId},
     },
 };
@@ -284,7 +284,7 @@ fn row(visit: &ConsoleRequest, it: &Delivery, now: Timestamp) -> DeliveryRow {
         attempts: it.attempts(),
         code: it.last_status(),
         reason: it.last_error().map(|error| error.message.clone()).unwrap_or_default(),
-        made: RelativeTime::new(made_at(it.id), now),
+        made: RelativeTime::new(creation_time(it.id), now),
         next: next.map(|at| RelativeTime::new(at, now)),
     }
 }

@@ -62,7 +62,7 @@ pub(crate) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<Http
 }
 
 async fn read(visit: &ConsoleRequest, (id, write): (LocationId, u64)) -> Result<WritePage, ConsoleError> {
-    let (location, institution) = visit.location_here(id)?;
+    let (location, institution) = visit.local_location(id)?;
     visit.about(&location);
     let (engine, now) = (&visit.api.engine, visit.api.engine.now());
     let found = engine.write_request(id, write).await?.ok_or_else(|| not_found(id, write))?;
@@ -111,7 +111,7 @@ fn entries(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Vec<Recorded>, C
     });
     let mut found: Vec<Recorded> = Vec::new();
     for filter in std::iter::once(of_write).chain(of_request) {
-        let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unread)?;
+        let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unreadable_trail)?;
         found.extend(newest.entries);
     }
     let here = |entry: &Recorded| {
@@ -176,17 +176,17 @@ pub(super) async fn find_request(
     let mut rows = Vec::new();
     if let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) {
         let filter = Filter { request: Some(request.to_owned()), ..Filter::default() };
-        let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unread)?;
+        let newest = trail.newest(filter, ENTRIES).map_err(audit_page::unreadable_trail)?;
         rows = newest.entries.into_iter().map(audit_page::AuditRow::from_recorded).collect();
     }
-    let (mut writes, standings) = (Vec::new(), engine.standings());
+    let (mut writes, location_health) = (Vec::new(), engine.location_health());
     for location in visit.api.directory().locations() {
         if location.source.is_none() || engine.place(location.institution) != Place::Mine {
             continue;
         }
         let newest = Range { from: None, direction: Direction::Backward, limit: LOOKED_THROUGH };
         let mut of_location = engine.ended_writes(location.id, newest)?;
-        if standings.get(&location.id).is_some_and(|standing| standing.queued > 0) {
+        if location_health.get(&location.id).is_some_and(|health| health.queued > 0) {
             of_location.extend(engine.unfinished_writes(location.id).await?);
         }
         writes.extend(of_location.into_iter().filter(|it| it.origin.as_deref() == Some(request)));

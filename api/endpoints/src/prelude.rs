@@ -7,7 +7,7 @@ pub(crate) use std::{
 };
 
 pub(crate) use engine::{
-    EngineError, PatientDetails, Saved, Unmet,
+    EngineError, PatientDetails, PreconditionError, Saved,
     idempotency::IdempotencyKey,
     lists::{Filter, ListQuery, Order, PageRequest, Position},
     records::{
@@ -67,6 +67,6 @@ pub(crate) use uuid::Uuid;
 pub(crate) use view_macro::{input, view};
 
 pub(crate) use crate::views::{
-    parts::{Included, IncludedList, Omittable, Price, WriteState},
+    common::{Included, IncludedList, Omittable, Price, WriteState},
     render::{IncludedRecords, Published, Reader, RecordView, Rendered, to_json},
 };

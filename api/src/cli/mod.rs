@@ -15,7 +15,7 @@ use crate::demo::{self, DemoArguments};
 use commands::adapter;
 use commands::{
     audit, backup, check_client, config, doctor, keys, operate, operators, store,
-    terminal::{finish, say},
+    terminal::{finish, print_line},
     webhooks, workstations,
 };
 use endpoints::{
@@ -138,7 +138,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Openapi { version, audience } => {
-            say(openapi::document_for(audience, version.as_deref().map(Version::stored)).text().trim_end());
+            print_line(openapi::document_for(audience, version.as_deref().map(Version::stored)).text().trim_end());
             ExitCode::SUCCESS
         }
         Command::CheckClient(arguments) => check_client::run(&arguments),

@@ -9,7 +9,7 @@ use std::{
 };
 
 use cloud_ehr::{CloudEhr, CloudEhrSettings, User};
-use commands::{server::text, terminal::say};
+use commands::{server::text, terminal::print_line};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -101,62 +101,64 @@ map_by_operatory = true
 
     pub(super) fn introduce(&self) {
         let CloudFacts { url, user, password, .. } = &self.facts;
-        say(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
-        say(
+        print_line(format_args!("the practice's cloud EHR: {url}, user {user}, password {password}"));
+        print_line(
             "It has no API. It can be read and written only while staff is logged in to it in a browser with the extension.",
         );
     }
 
     /// Prints the steps, waits for the reader at each one, and prints the result.
-    pub(super) async fn tell(&self, story: &mut Walkthrough) -> Result<(), String> {
+    pub(super) async fn run(&self, story: &mut Walkthrough) -> Result<(), String> {
         let CloudFacts { url, user, password, .. } = &self.facts;
-        say("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
-        say(
+        print_line("\n1. Build the extension: in adapters/extension, npm ci && npm run build");
+        print_line(
             "   Then open chrome://extensions in Chrome or Chromium, switch on \"Developer mode\", choose \"Load unpacked\" and",
         );
-        say("   take the folder adapters/extension/dist.");
+        print_line("   take the folder adapters/extension/dist.");
 
-        say("\n2. Pair it: open the extension's popup from the toolbar and enter");
+        print_line("\n2. Pair it: open the extension's popup from the toolbar and enter");
         let DemoFile { base_url, operators_url, .. } = &story.facts;
-        say(format_args!("   address  {base_url}"));
+        print_line(format_args!("   address  {base_url}"));
         let location = LOCATIONS[0];
         let code = story.operate(&format!("/locations/{location}/pairing_codes"), &json!({})).await?["data"].take();
-        say(format_args!(
+        print_line(format_args!(
             "   code     {}   (valid once, for ten minutes; for another one: {operators_url}/console/locations/{location})",
             text(&code["code"])
         ));
         until(story, |gate| gate["workstations_connected"].as_u64().unwrap_or_default() > 0).await?;
-        say("   A workstation is connected.");
+        print_line("   A workstation is connected.");
 
-        say(format_args!("\n3. Log in to the practice's cloud EHR: {url}"));
-        say(format_args!("   user {user}, password {password}"));
+        print_line(format_args!("\n3. Log in to the practice's cloud EHR: {url}"));
+        print_line(format_args!("   user {user}, password {password}"));
         until(story, is_open).await?;
-        say("   Staff is logged in: the gate is open, and the first pull starts.");
+        print_line("   Staff is logged in: the gate is open, and the first pull starts.");
         story.first_pull(FOR_EVER).await?;
 
-        say("\n4. Now log out of the cloud EHR (top right), as staff do in the evening.");
+        print_line("\n4. Now log out of the cloud EHR (top right), as staff do in the evening.");
         until(story, |gate| !is_open(gate)).await?;
-        say("   The gate is closed.");
+        print_line("   The gate is closed.");
 
-        say("\n5. A patient can still book through the API: POST /intent/booking/search, POST /intent/booking/book");
+        print_line(
+            "\n5. A patient can still book through the API: POST /intent/booking/search, POST /intent/booking/book",
+        );
         let reference = story.book().await?;
         until(story, |gate| is_open(gate) || gate["writes_waiting"].as_u64().unwrap_or_default() > 0).await?;
         let gate = gate(story).await?;
-        say(format_args!(
+        print_line(format_args!(
             "   GET /sync_status: gate {}, writes waiting {}",
             text(&gate["state"]),
             gate["writes_waiting"]
         ));
 
-        say(format_args!("\n6. Log in again: {url}"));
+        print_line(format_args!("\n6. Log in again: {url}"));
         until(story, is_open).await?;
-        say("   The gate is open: the waiting writes are sent, in order.");
+        print_line("   The gate is open: the waiting writes are sent, in order.");
         let appointment = story.written(&reference, FOR_EVER).await?;
         self.show(text(&appointment["foreign_id"]))?;
 
-        say("\n7. The signed message");
+        print_line("\n7. The signed message");
         story.message(appointment["id"].as_u64().unwrap_or_default()).await?;
-        say("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
+        print_line("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
         Ok(())
     }
 
@@ -166,7 +168,7 @@ map_by_operatory = true
         let held = practice.appointment(foreign_id).ok_or("the cloud EHR does not have it")?;
         let name = held.patient.as_deref().and_then(|id| practice.patient(id)).map(|patient| patient.name());
         let start = practice.local(held.start);
-        say(format_args!(
+        print_line(format_args!(
             "   in the cloud EHR: {foreign_id}, {}, {}: see {}/schedule?day={}",
             name.unwrap_or_default(),
             start.format("%A %H:%M"),

@@ -8,7 +8,7 @@ use std::{
 
 use adapter_kit::Profile;
 
-use commands::terminal::say;
+use commands::terminal::print_line;
 
 macro_rules! bundled {
     ($($name:literal)*) => {
@@ -45,7 +45,7 @@ fn from_checkout(name: &str, checkout: &Path) -> Result<Vec<u8>, String> {
     }
     let built =
         adapter_kit::build(&sources, &checkout.join("target/adapters"), Profile::like_this_build(), &mut |progress| {
-            say(format_args!("  {progress}"))
+            print_line(format_args!("  {progress}"))
         });
     let component = built.map_err(|error| error.without_output())?.component;
     fs::read(&component).map_err(|error| format!("{}: {error}", component.display()))

@@ -20,7 +20,7 @@ use clap::Args;
 use commands::{
     key_entries::KeyFile,
     logging,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 use configuration::Config;
 use framework::access::{keys, operators};
@@ -85,7 +85,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let api_key = known.as_ref().map_or_else(keys::new_key, |known| known.api_key.clone());
     let operator_token = known.as_ref().map_or_else(operators::new_token, |known| known.operator_token.clone());
     let practice = cloud.as_ref().map_or_else(|| simulated_practice(&adapter), |cloud| cloud.practice(&adapter));
-    let configured = with_kept_tables(&configuration(&arguments.listen, &arguments.operators, &practice), &file)?;
+    let configured = merge_user_tables(&configuration(&arguments.listen, &arguments.operators, &practice), &file)?;
     fs::write(&file, configured).map_err(at)?;
     let keys = dir.join("keys.toml");
     // Keeps keys that the user added.
@@ -119,27 +119,27 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
     let ehr = sandboxes.get(SOURCE);
     let mut story = story::Walkthrough::begin(facts, sink, ehr).await?;
     file::write(&dir.join("demo.json"), &story.facts).map_err(at)?;
-    say(format_args!("practice-sync demo: {}, data in {}", story.facts.base_url, dir.display()));
+    print_line(format_args!("practice-sync demo: {}, data in {}", story.facts.base_url, dir.display()));
     if let Some(cloud) = &cloud {
         cloud.introduce();
     }
     // The walkthrough may take long, so signals end the server during and after it.
-    let told = async {
-        let told = match &cloud {
+    let walkthrough = async {
+        let result = match &cloud {
             _ if arguments.no_walkthrough => Ok(()),
-            Some(cloud) => cloud.tell(&mut story).await,
-            None => story.tell().await,
+            Some(cloud) => cloud.run(&mut story).await,
+            None => story.run().await,
         };
-        if let Err(error) = told {
+        if let Err(error) = result {
             // A failed walkthrough does not stop the server.
-            say(format_args!("the walkthrough stopped: {error}"));
+            print_line(format_args!("the walkthrough stopped: {error}"));
         }
         story::print_curl(&story.facts);
     };
     let narrated = async {
         tokio::select! {
-            () = told => (),
-            () = asked_to_end() => (),
+            () = walkthrough => (),
+            () = wait_for_termination() => (),
         }
         std::future::pending::<()>().await
     };
@@ -151,7 +151,7 @@ async fn demo(arguments: DemoArguments) -> Result<(), String> {
 
 /// Waits for a termination signal. The server stops on the same signals, so the walkthrough must not report the
 /// resulting errors.
-async fn asked_to_end() {
+async fn wait_for_termination() {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {
         _ = terminated.recv() => (),
@@ -185,7 +185,7 @@ const HEAD: &str = "\
 ";
 
 /// Returns the configuration with the tables that a user added to an earlier one.
-fn with_kept_tables(configuration: &str, file: &Path) -> Result<String, String> {
+fn merge_user_tables(configuration: &str, file: &Path) -> Result<String, String> {
     let at = |error: &dyn Display| format!("{} cannot be used: {error}", file.display());
     let mut tables = configuration.parse::<Table>().map_err(|error| at(&error))?;
     if file.exists() {
@@ -301,7 +301,7 @@ mod tests {
     fn simulated(file: &Path) -> String {
         let (listen, operators) = ("127.0.0.1:8080".parse().unwrap(), "127.0.0.1:8081".parse().unwrap());
         let practice = simulated_practice(Path::new("adapter.wasm"));
-        with_kept_tables(&configuration(&listen, &operators, &practice), file).unwrap()
+        merge_user_tables(&configuration(&listen, &operators, &practice), file).unwrap()
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
         fs::write(&file, &next).unwrap();
         assert_eq!(simulated(&file), next);
         fs::write(&file, "raw_keys = ").unwrap();
-        let broken = with_kept_tables(&first, &file).unwrap_err();
+        let broken = merge_user_tables(&first, &file).unwrap_err();
         assert!(broken.contains("demo.toml cannot be used: "), "{broken}");
     }
 }

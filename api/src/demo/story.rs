@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use commands::{server::text, terminal::say};
+use commands::{server::text, terminal::print_line};
 use engine::webhooks::sign;
 use reqwest::{Client, Method};
 use sandbox_ehr::records::Resource;
@@ -43,34 +43,37 @@ impl Walkthrough {
         Ok(story)
     }
 
-    pub(super) async fn tell(&mut self) -> Result<(), String> {
-        say("\n1. The API key was exchanged for a token: POST /authenticates");
-        say("   a bearer token, valid for 24 hours in this sandbox");
-        say("\n2. Subscribed to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
-        say(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
+    pub(super) async fn run(&mut self) -> Result<(), String> {
+        print_line("\n1. The API key was exchanged for a token: POST /authenticates");
+        print_line("   a bearer token, valid for 24 hours in this sandbox");
+        print_line("\n2. Subscribed to the outcome of bookings: POST /webhook_endpoints and its webhook_subscriptions");
+        print_line(format_args!("   messages go to {}", self.facts.webhook_dev_sink));
 
-        say("\n3. The first pull from the practice's health record system: GET /sync_status");
+        print_line("\n3. The first pull from the practice's health record system: GET /sync_status");
         self.first_pull(PATIENCE).await?;
 
-        say("\n4. Search for free slots and book one: POST /intent/booking/search, POST /intent/booking/book");
+        print_line("\n4. Search for free slots and book one: POST /intent/booking/search, POST /intent/booking/book");
         let reference = self.book().await?;
 
-        say("\n5. The write-back runs in the background: GET /intent/booking/status");
+        print_line("\n5. The write-back runs in the background: GET /intent/booking/status");
         let appointment = self.written(&reference, PATIENCE).await?;
 
-        say("\n6. The health record system's own view of the appointment");
+        print_line("\n6. The health record system's own view of the appointment");
         let foreign_id = text(&appointment["foreign_id"]);
         match &self.ehr {
             Some(ehr) => {
                 let view = ehr.view(Resource::Appointments, foreign_id).await;
-                say(format_args!("   {}", view.ok_or("the health record system does not have the appointment")?));
+                print_line(format_args!(
+                    "   {}",
+                    view.ok_or("the health record system does not have the appointment")?
+                ));
             }
-            None => say("   (stored in another system)"),
+            None => print_line("   (stored in another system)"),
         }
 
-        say("\n7. The signed message");
+        print_line("\n7. The signed message");
         self.message(appointment["id"].as_u64().unwrap_or_default()).await?;
-        say("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
+        print_line("\nDone. The demo keeps serving; stop it with Ctrl-C; restarting resumes.");
         Ok(())
     }
 
@@ -82,7 +85,7 @@ impl Walkthrough {
         let found = self.call(Method::POST, &search, Some(json!({"days": 14}))).await?;
         let slot = found["slots"].get(0).ok_or("the practice has no free slot in the next 14 days")?.clone();
         let count = found["slots"].as_array().map_or(0, Vec::len);
-        say(format_args!(
+        print_line(format_args!(
             "   {count} offers; the first: {}, {} minutes with {}",
             text(&slot["start_local"]),
             slot["duration_minutes"],
@@ -99,11 +102,11 @@ impl Walkthrough {
         });
         let path = format!("/intent/booking/book?subdomain={SUBDOMAIN}");
         let booked = self.call(Method::POST, &path, Some(booking.clone())).await?;
-        say(format_args!("   {}", text(&booked["message"])));
+        print_line(format_args!("   {}", text(&booked["message"])));
         let reference = text(&booked["booking"]["booking_ref"]).to_owned();
-        say(format_args!("   {reference}, ehr_writeback {}", text(&booked["booking"]["ehr_writeback"])));
+        print_line(format_args!("   {reference}, ehr_writeback {}", text(&booked["booking"]["ehr_writeback"])));
         let again = self.call(Method::POST, &path, Some(booking)).await?;
-        say(format_args!(
+        print_line(format_args!(
             "   the same request again: replay {}, the same {}",
             again["replay"],
             text(&again["booking"]["booking_ref"])
@@ -151,7 +154,7 @@ impl Walkthrough {
         let path = format!("/locations?subdomain={SUBDOMAIN}");
         let institutions = self.call(Method::GET, &path, None).await?;
         for location in institutions["data"][0]["locations"].as_array().into_iter().flatten() {
-            say(format_args!("   {}: {} ({})", location["id"], text(&location["name"]), text(&location["tz"])));
+            print_line(format_args!("   {}: {} ({})", location["id"], text(&location["name"]), text(&location["tz"])));
         }
         Ok(())
     }
@@ -165,7 +168,11 @@ impl Walkthrough {
             let booking = &status["booking"];
             match text(&booking["ehr_writeback"]) {
                 "confirmed" => {
-                    say(format_args!("   {} after {:.1} s", text(&status["message"]), since.elapsed().as_secs_f64()));
+                    print_line(format_args!(
+                        "   {} after {:.1} s",
+                        text(&status["message"]),
+                        since.elapsed().as_secs_f64()
+                    ));
                     let path = format!("/appointments/{}?subdomain={SUBDOMAIN}", booking["appointment_id"]);
                     return Ok(self.call(Method::GET, &path, None).await?["data"].take());
                 }
@@ -188,7 +195,7 @@ impl Walkthrough {
                 continue;
             }
             let signed = if verified { "signature verified" } else { "SIGNATURE WRONG" };
-            say(format_args!("   {} at {}, {signed}", text(&body["event_name"]), message.timestamp));
+            print_line(format_args!("   {} at {}, {signed}", text(&body["event_name"]), message.timestamp));
             return if verified { Ok(()) } else { Err("the message's signature is wrong".to_owned()) };
         }
     }
@@ -225,7 +232,7 @@ pub(super) fn print_curl(facts: &DemoFile) {
     let common = "-A 'my-app/1.0' -H 'Svc-Api-Version: v3.0.0'";
     let bearer = format!("{common} -H \"Authorization: Bearer $TOKEN\"");
     let scope = format!("subdomain={SUBDOMAIN}&location_id={location}");
-    say(format_args!(
+    print_line(format_args!(
         r#"
 Try it yourself: every endpoint is described, with a form that sends it, at {base_url}/docs (the API key: {api_key}).
 Or line by line in one shell:

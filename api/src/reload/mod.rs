@@ -38,7 +38,7 @@ use crate::service_manager;
 /// Interval between checks of the files.
 const LOOK: Duration = Duration::from_secs(2);
 /// Capacity of the queue of reload requests.
-const ASKED: usize = 16;
+const QUEUED: usize = 16;
 
 /// Active configuration and its source.
 pub struct Reload {
@@ -70,7 +70,7 @@ impl Reload {
 
     /// Starts the reload task, which runs until the server ends.
     pub fn start(self, api: Data<Api>) {
-        let (ask, asked) = mpsc::channel(ASKED);
+        let (ask, asked) = mpsc::channel(QUEUED);
         // Only one task may reload the configuration; later ones are not started.
         if api.reloads.set(ask).is_ok() {
             actix_web::rt::spawn(self.run(api, asked));
@@ -207,14 +207,14 @@ impl Reload {
                 }
             }
         }
-        self.tell(&reloaded);
+        self.log_outcome(&reloaded);
         if !reloaded.applied {
             self.take_keys(api).await;
         }
         reloaded
     }
 
-    fn tell(&self, reloaded: &ReloadOutcome) {
+    fn log_outcome(&self, reloaded: &ReloadOutcome) {
         if reloaded.applied {
             reloaded.changes.iter().for_each(|change| tracing::info!(change, "the configuration has changed"));
             tracing::info!(changes = reloaded.changes.len(), "the configuration was reloaded");

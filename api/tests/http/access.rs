@@ -63,7 +63,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
 fn ask<'w>(world: &'w ApiWorld, route: &(&str, &str, &str), tenant: &str, place: u32) -> ApiRequest<'w> {
     let (method, path, body) = route;
     let path = path.replace("{tenant}", tenant).replace("{place}", &place.to_string());
-    let ask = world.ask(Method::from_bytes(method.as_bytes()).unwrap(), &path);
+    let ask = world.request(Method::from_bytes(method.as_bytes()).unwrap(), &path);
     if body.is_empty() { ask } else { ask.json(serde_json::from_str(body).unwrap()) }
 }
 
@@ -269,10 +269,10 @@ async fn no_answer_shows_records_of_another_tenant() {
 #[actix_web::test]
 async fn wrong_methods_and_paths_are_answered_in_the_envelope() {
     let world = world().await;
-    let reply = world.ask(Method::PUT, "/locations").reply().await;
+    let reply = world.request(Method::PUT, "/locations").reply().await;
     assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("GET, HEAD")));
     assert_eq!(reply.json()["code"], Value::Bool(false));
-    let reply = world.ask(Method::PATCH, "/intent/booking/hold").reply().await;
+    let reply = world.request(Method::PATCH, "/intent/booking/hold").reply().await;
     assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("POST, DELETE")));
     for path in ["/nothing", "/locations/1/2", "/locations/", "//locations", "/%2e%2e/etc"] {
         assert_eq!(world.get(path).fails(404).await, ["Resource not found"], "{path}");

@@ -132,8 +132,8 @@ async fn a_bad_adapter_closes_only_its_own_locations() {
 /// Runs the binary with these arguments. Returns its exit code and its output.
 fn command(arguments: &[&str]) -> (Option<i32>, String) {
     let done = std::process::Command::new(env!("CARGO_BIN_EXE_practice-sync")).args(arguments).output().unwrap();
-    let said = [done.stdout, done.stderr].concat();
-    (done.status.code(), String::from_utf8(said).unwrap())
+    let output = [done.stdout, done.stderr].concat();
+    (done.status.code(), String::from_utf8(output).unwrap())
 }
 
 #[test]
@@ -149,20 +149,20 @@ fn check_reports_the_errors_of_the_server_and_escapes_control_characters() {
     component.extend([0, (content.len() & 0x7f) as u8 | 0x80, (content.len() >> 7) as u8]);
     component.extend(content);
     fs::write(&file, component).unwrap();
-    let (code, said) = command(&["adapter", "check", path]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("adapter   x 1") && said.contains("does not export practice-sync:ehr/ehr"), "{said}");
-    assert!(!said.contains('\u{1b}'), "{said:?}");
+    let (code, output) = command(&["adapter", "check", path]);
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("adapter   x 1") && output.contains("does not export practice-sync:ehr/ehr"), "{output}");
+    assert!(!output.contains('\u{1b}'), "{output:?}");
 
     fs::write(&file, "\u{1b}[31mno component").unwrap();
-    let (code, said) = command(&["adapter", "check", path]);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("not a component") && !said.contains('\u{1b}'), "{said:?}");
+    let (code, output) = command(&["adapter", "check", path]);
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("not a component") && !output.contains('\u{1b}'), "{output:?}");
 
     let config = dir.path().join("practice-sync.toml");
     fs::write(&config, "[adapters]\nx = \"x.wasm\"\ngone = \"gone.wasm\"\n").unwrap();
-    let (code, said) = command(&["config", "check", config.to_str().unwrap()]);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("adapter `x`: ") && said.contains("not a component"), "{said}");
-    assert!(said.contains("adapter `gone`: ") && said.contains("No such file"), "{said}");
+    let (code, output) = command(&["config", "check", config.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{output}");
+    assert!(output.contains("adapter `x`: ") && output.contains("not a component"), "{output}");
+    assert!(output.contains("adapter `gone`: ") && output.contains("No such file"), "{output}");
 }

@@ -41,9 +41,14 @@ async fn a_new_appointment_is_written_to_the_practice() {
     let path = format!("/appointments/{}?subdomain=acme", made["id"]);
     let written = world.until(&path, |it| it["data"]["foreign_id"].is_string()).await;
     assert_eq!(written["data"]["ehr_writeback"], json!("confirmed"));
-    let Write::CreateAppointment(told) = &world.books.written(MAIN)[0] else { panic!("something else was written") };
-    assert_eq!((told.patient.as_deref(), told.operatory.as_deref()), (Some("pat"), Some("chair 1")));
-    assert_eq!((told.appointment_type.as_deref(), told.note.as_deref()), (Some("cleaning"), Some("Gently")));
+    let Write::CreateAppointment(appointment) = &world.books.written(MAIN)[0] else {
+        panic!("something else was written")
+    };
+    assert_eq!((appointment.patient.as_deref(), appointment.operatory.as_deref()), (Some("pat"), Some("chair 1")));
+    assert_eq!(
+        (appointment.appointment_type.as_deref(), appointment.note.as_deref()),
+        (Some("cleaning"), Some("Gently"))
+    );
     let descriptors =
         world.get(&format!("/appointments/{}/appointment_descriptors?subdomain=acme", made["id"])).ok().await;
     assert_eq!((&descriptors["count"], &descriptors["data"][0]["code"]), (&json!(1), &json!("NP")));
@@ -70,7 +75,7 @@ async fn records_of_a_patient_that_the_ehr_refused_are_refused() {
          the data, create the patient again with POST /patients, and send the new id."
     );
     assert_eq!(world.post(POST, appt(&world, json!({"patient_id": id}))).fails(400).await, [expected]);
-    let change = world.ask(Method::PATCH, &format!("/patients/{id}?subdomain=acme&location_id=1"));
+    let change = world.request(Method::PATCH, &format!("/patients/{id}?subdomain=acme&location_id=1"));
     let change = change.json(json!({"patient": {"first_name": "Nina"}})).version("v3.1.0");
     let expected = format!(
         "Patient with id {id} is one that the health record system refused (nobody is called so). Correct the data, \
@@ -99,9 +104,9 @@ async fn fields_without_effect_are_named() {
     let mut body = appt(&world, json!({}));
     body["appointments_per_timeslot"] = json!(2);
     let made = world.post(&format!("{POST}&notify_patient=true"), body.clone()).answers(201).await;
-    let told = made["description"].as_str().unwrap();
-    assert!(told.contains("appointments_per_timeslot has no effect:"), "{told}");
-    assert!(told.contains("Note that following parameters are ignored: notify_patient."), "{told}");
+    let description = made["description"].as_str().unwrap();
+    assert!(description.contains("appointments_per_timeslot has no effect:"), "{description}");
+    assert!(description.contains("Note that following parameters are ignored: notify_patient."), "{description}");
     body["appointments_per_timeslot"] = json!(6);
     assert_eq!(world.post(POST, body).fails(400).await, ["appointments_per_timeslot must be between 1 and 5."]);
 }

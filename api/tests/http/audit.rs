@@ -112,11 +112,11 @@ impl Watched {
     /// Returns the entries of the first key since the last call, one text per id.
     fn noted(&self) -> Vec<String> {
         let own = self.entries().into_iter().filter(|entry| entry["actor"]["key"] == NAME);
-        let said = |entry: Value| -> Vec<String> {
+        let changes_of = |entry: Value| -> Vec<String> {
             let what = format!("{} {}", entry["action"].as_str().unwrap(), entry["record"].as_str().unwrap());
             entry["ids"].as_array().unwrap().iter().map(|id| format!("{what} {id}")).collect()
         };
-        own.flat_map(said).collect()
+        own.flat_map(changes_of).collect()
     }
 }
 
@@ -481,16 +481,16 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     let world = watched_in(world_kept_in(setup, store, file).await, Arc::new(tempfile::tempdir().unwrap()));
     let api = Arc::downgrade(&world.api.clone().into_inner());
     let _telling = actix_web::rt::spawn(audited::audit_backups(world.engine.backups_ended(), api));
-    let mut told = Vec::new();
+    let mut entries = Vec::new();
     let mut entry = async |wanted: &str| {
         for _ in 0..500 {
-            told.extend(world.entries());
-            if let Some(at) = told.iter().position(|entry| entry["action"] == wanted) {
-                return told.swap_remove(at);
+            entries.extend(world.entries());
+            if let Some(at) = entries.iter().position(|entry| entry["action"] == wanted) {
+                return entries.swap_remove(at);
             }
             actix_web::rt::time::sleep(std::time::Duration::from_millis(10)).await;
         }
-        panic!("no entry of {wanted}: {told:?}");
+        panic!("no entry of {wanted}: {entries:?}");
     };
     let first = world.post("/backups", json!({})).ok().await["data"]["name"].as_str().unwrap().to_owned();
     let (started, ended) = (entry("start backup").await, entry("end backup").await);
@@ -509,7 +509,7 @@ async fn backups_and_changes_of_store_keys_leave_entries() {
     std::fs::remove_file(dir.path().join("backups").join(first)).unwrap();
     world.delete(&format!("/store/keys/{old}")).ok().await;
     assert_eq!(entry("drop store key").await["status"], "200");
-    assert!(told.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
+    assert!(entries.iter().all(|entry| entry["action"] != "drop store key"), "refused, nothing was changed");
 }
 
 #[actix_web::test]
@@ -545,7 +545,7 @@ async fn an_export_has_entries_of_its_start_its_records_and_its_end() {
     let read = entries.iter().filter(|entry| entry["record"] == "patient");
     let read = read.flat_map(|entry| entry["ids"].as_array().unwrap().clone());
     assert_eq!(read.collect::<Vec<_>>(), patients.collect::<Vec<_>>());
-    world.ask(Method::HEAD, &path).reply().await;
+    world.request(Method::HEAD, &path).reply().await;
     // The stream ends before the entry of its start is written.
     let entries = ended().await;
     let end = entries.iter().find(|entry| entry["action"] == "end export").unwrap();

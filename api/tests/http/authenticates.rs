@@ -12,7 +12,7 @@ async fn a_key_is_exchanged_for_a_valid_token() {
     for (key, lifetime, path) in
         [(ACME_KEY, 24 * 3600, "/locations?subdomain=acme"), (REAL_KEY, 3600, "/locations?subdomain=real")]
     {
-        let made = world.ask(Method::POST, "/authenticates").with("Authorization", key).answers(201).await;
+        let made = world.request(Method::POST, "/authenticates").with("Authorization", key).answers(201).await;
         assert_eq!((&made["code"], &made["error"]), (&json!(true), &json!([])));
         let token = made["data"]["token"].as_str().unwrap();
         let claims = world.api.tokens.verify(token, world.engine.now()).unwrap();
@@ -28,10 +28,10 @@ async fn anything_but_the_raw_key_is_refused() {
     let token = world.token(ACME_KEY);
     let bearer = format!("Bearer {ACME_KEY}");
     for wrong in [&bearer, &token, &token[7..], "", "nonsense", &ACME_KEY.to_uppercase(), &"x".repeat(5_000)] {
-        let errors = world.ask(Method::POST, "/authenticates").with("Authorization", wrong).fails(401).await;
+        let errors = world.request(Method::POST, "/authenticates").with("Authorization", wrong).fails(401).await;
         assert_eq!(errors, ["Invalid Credentials"]);
     }
-    let errors = world.ask(Method::POST, "/authenticates").without("Authorization").fails(401).await;
+    let errors = world.request(Method::POST, "/authenticates").without("Authorization").fails(401).await;
     assert_eq!(errors, ["Invalid Credentials"]);
 }
 
@@ -39,7 +39,7 @@ async fn anything_but_the_raw_key_is_refused() {
 async fn parameters_are_ignored_with_a_warning() {
     let world = world().await;
     let made =
-        world.ask(Method::POST, "/authenticates?subdomain=acme").with("Authorization", ACME_KEY).answers(201).await;
+        world.request(Method::POST, "/authenticates?subdomain=acme").with("Authorization", ACME_KEY).answers(201).await;
     assert_eq!(made["description"], Value::from("Note that following parameters are ignored: subdomain."));
 }
 
@@ -66,7 +66,7 @@ async fn wrong_keys_are_logged_without_the_key() {
     let log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
     let reading = tracing::subscriber::set_default(log);
     for wrong in ["psk_guessed", "psk_of_nobody"] {
-        let ask = world.ask(Method::POST, "/authenticates").with("Authorization", wrong).from("192.0.2.7");
+        let ask = world.request(Method::POST, "/authenticates").with("Authorization", wrong).from("192.0.2.7");
         ask.fails(401).await;
     }
     world.get("/locations?subdomain=acme").with("Authorization", "Bearer psk_token").from("192.0.2.8").fails(401).await;

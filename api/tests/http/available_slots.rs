@@ -94,8 +94,11 @@ async fn dates_beyond_the_limits_are_refused_and_past_ones_adjusted() {
     assert_eq!(asked("9999-12-31").fails(400).await, ["start_date must be between the years 1900 and 2199."]);
     assert_eq!(asked("2199-12-31").fails(400).await, ["start_date must not be more than 730 days ahead."]);
     let past = asked("1900-01-01").ok().await;
-    let said = past["description"].as_str().unwrap();
-    assert!(said.starts_with("start_date 1900-01-01 is in the past: the search begins today, 20"), "{said}");
+    let description = past["description"].as_str().unwrap();
+    assert!(
+        description.starts_with("start_date 1900-01-01 is in the past: the search begins today, 20"),
+        "{description}"
+    );
     assert!(!past["data"][0]["slots"].as_array().unwrap().is_empty());
 }
 
@@ -175,10 +178,10 @@ async fn a_long_answer_ends_early_and_names_the_date_to_continue() {
     assert!(whole.len() > 10_000);
     let one = ask(first, "").await;
     let next = one["data"][0]["next_available_date"].as_str().unwrap().to_owned();
-    let said = format!(
+    let expected = format!(
         "The answer ends before {next}, as it may have 10000 slots. Ask again with start_date={next} for the rest."
     );
-    assert_eq!(one["description"], json!(said));
+    assert_eq!(one["description"], json!(expected));
     let rest = ask(next.parse().unwrap(), "").await;
     assert_eq!((&rest["description"], &rest["data"][0]["next_available_date"]), (&Value::Null, &Value::Null));
     let mut walked = starts(&one);

@@ -10,7 +10,8 @@ const SEARCH: &str = "/intent/booking/search?subdomain=acme&location_id=1";
 #[actix_web::test]
 async fn malformed_bodies_are_refused() {
     let world = world().await;
-    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    let post =
+        |bytes: Vec<u8>| world.request(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
     assert!(
         post(b"{\"days\": }".to_vec()).fails(400).await[0]
             .starts_with("The body is not valid JSON at byte 10: expected value")
@@ -36,7 +37,7 @@ async fn an_invalid_value_is_not_reported_as_missing() {
     let of_location: Vec<_> = errors.iter().filter(|error| error.contains("location_id")).collect();
     assert_eq!(of_location, ["location_id must be an integer."]);
 
-    let release = world.ask(Method::DELETE, "/intent/booking/hold?subdomain=acme").json(json!({"slot_token": ""}));
+    let release = world.request(Method::DELETE, "/intent/booking/hold?subdomain=acme").json(json!({"slot_token": ""}));
     assert_eq!(release.fails(400).await, ["slot_token must not be empty."]);
 
     let insure = async |field: &str, value: Value| {
@@ -55,7 +56,7 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
     let world = world().await;
     let asked = |method: Method, path: &str| {
         let path = format!("/intent/booking/{path}?subdomain=acme&location_id=1");
-        world.ask(method, &path).with("Content-Type", "application/json")
+        world.request(method, &path).with("Content-Type", "application/json")
     };
     let fails = async |request: ApiRequest<'_>| {
         let reply = request.reply().await;
@@ -96,9 +97,9 @@ async fn every_failure_of_an_intent_has_ok_and_message() {
     assert_eq!(fails(asked(Method::PATCH, "hold").bytes("{}")).await, 405);
     assert_eq!(fails(asked(Method::GET, "nothing")).await, 404);
     let encoded = "/%69ntent/booking/status?subdomain=acme&location_id=1";
-    assert_eq!(fails(world.ask(Method::GET, encoded)).await, 400);
-    assert_eq!(fails(world.ask(Method::GET, encoded).with("Authorization", "Bearer x")).await, 401);
-    assert_eq!(fails(world.ask(Method::GET, encoded).without("User-Agent")).await, 403);
+    assert_eq!(fails(world.request(Method::GET, encoded)).await, 400);
+    assert_eq!(fails(world.request(Method::GET, encoded).with("Authorization", "Bearer x")).await, 401);
+    assert_eq!(fails(world.request(Method::GET, encoded).without("User-Agent")).await, 403);
 }
 
 #[actix_web::test]
@@ -115,7 +116,8 @@ async fn a_query_with_too_many_parameters_has_only_that_error() {
 async fn a_byte_order_mark_before_a_body_is_skipped() {
     let world = world().await;
     let marked = |json: &str| format!("\u{feff}{json}").into_bytes();
-    let post = |bytes: Vec<u8>| world.ask(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
+    let post =
+        |bytes: Vec<u8>| world.request(Method::POST, SEARCH).with("Content-Type", "application/json").bytes(bytes);
     // Each search has its own tokens.
     let starts = |found: Value| each(&found["slots"], "start_iso");
     let plain = starts(post(b"{\"days\": 2}".to_vec()).ok().await);
@@ -129,11 +131,11 @@ async fn a_byte_order_mark_before_a_body_is_skipped() {
 async fn media_types_other_than_json_are_refused() {
     let world = world().await;
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "jsonish"] {
-        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;
+        world.request(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").fails(415).await;
     }
     for kind in ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/vnd.api+json"]
     {
-        world.ask(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").ok().await;
+        world.request(Method::POST, SEARCH).with("Content-Type", kind).bytes("{}").ok().await;
     }
     for encoding in ["gzip", "br", "identity", "deflate, gzip"] {
         let ask = world.post(SEARCH, json!({})).with("Content-Encoding", encoding);
@@ -354,9 +356,9 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let appointments = "/appointments?subdomain=acme&location_id=1";
     let unknown = ["Patient with id 999999 not found", "Provider with id 999998 not found"];
     let wrong = json!({"appt": {"patient_id": 999_999, "provider_id": 999_998, "start_time": "never", "end_time": 5}});
-    let told = world.post(appointments, wrong).fails(400).await;
-    assert_eq!((told.len(), &told[2..]), (4, &unknown.map(str::to_owned)[..]), "{told:?}");
-    assert!(told[0].starts_with("appt.start_time") && told[1].starts_with("appt.end_time"), "{told:?}");
+    let problems = world.post(appointments, wrong).fails(400).await;
+    assert_eq!((problems.len(), &problems[2..]), (4, &unknown.map(str::to_owned)[..]), "{problems:?}");
+    assert!(problems[0].starts_with("appt.start_time") && problems[1].starts_with("appt.end_time"), "{problems:?}");
     let more = json!({"appt": {
         "patient_id": PAT, "provider_id": ANNA, "start_time": "2020-01-01T15:00:00Z", "operatory_id": 77,
         "appointment_type_id": 78, "descriptor_ids": [79, 79],
@@ -372,8 +374,8 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let known = json!({"appt": {"patient_id": PAT, "provider_id": "x", "start_time": soon}});
     assert_eq!(world.post(appointments, known).fails(400).await, ["appt.provider_id must be an integer."]);
     let moved = json!({"appt": {"operatory_id": 77, "start_time": "never"}});
-    let told = world.patch("/appointments/1?subdomain=acme", moved).fails(400).await;
-    assert_eq!((told.len(), told[1].as_str()), (2, "Operatory with id 77 not found"));
+    let problems = world.patch("/appointments/1?subdomain=acme", moved).fails(400).await;
+    assert_eq!((problems.len(), problems[1].as_str()), (2, "Operatory with id 77 not found"));
     // Null clears a value, and these have none to clear.
     for name in ["confirmed", "checkin_at", "start_time", "end_time", "operatory_id", "note", "cancelled"] {
         let errors = world.patch("/appointments/1?subdomain=acme", json!({"appt": {name: null}})).fails(400).await;
@@ -383,40 +385,48 @@ async fn unknown_records_are_reported_next_to_wrong_values() {
     let payment = json!({"payment": {
         "patient_id": 999_999, "amount": "much", "payment_type_id": 999, "transaction_id": "t", "charge_splits": {"998": 1},
     }});
-    let told = world.post("/payments?subdomain=acme&location_id=1", payment).fails(400).await;
+    let problems = world.post("/payments?subdomain=acme&location_id=1", payment).fails(400).await;
     let expected = [
         "Patient with ID 999999 not found in location 1",
         "Payment Type with id 999 not found in location 1",
         "Charge with id 998 not found in location 1",
     ];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 
     let hours = json!({"working_hour": {
         "provider_id": 999_998, "begin_time": "25:00", "end_time": "17:00", "days": ["monday"], "appointment_type_ids": [78],
     }});
-    let told = world.post("/working_hours?subdomain=acme&location_id=1", hours.clone()).fails(400).await;
-    assert_eq!(told[2..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
+    let problems = world.post("/working_hours?subdomain=acme&location_id=1", hours.clone()).fails(400).await;
+    assert_eq!(
+        problems[2..],
+        ["User with id 999998 not found", "Appointment Type with id 78 not found"],
+        "{problems:?}"
+    );
     let mut none = hours;
     none["working_hour"]["begin_time"] = json!("17:00");
-    let told = world.post("/working_hours?subdomain=acme&location_id=1", none).fails(400).await;
-    assert_eq!(told[1..], ["User with id 999998 not found", "Appointment Type with id 78 not found"], "{told:?}");
+    let problems = world.post("/working_hours?subdomain=acme&location_id=1", none).fails(400).await;
+    assert_eq!(
+        problems[1..],
+        ["User with id 999998 not found", "Appointment Type with id 78 not found"],
+        "{problems:?}"
+    );
 
     let coverage = json!({"plan_id": 77, "patient_id": 999_999, "subscriber_id": 999_997, "priority": "fourth"});
     let coverages = "/insurance_coverages?subdomain=acme&location_id=1";
-    let told = world.post(coverages, coverage).version("v3.1.0").fails(400).await;
+    let problems = world.post(coverages, coverage).version("v3.1.0").fails(400).await;
     let expected =
         ["Insurance Plan with id 77 not found", "Patient with id 999999 not found", "Patient with id 999997 not found"];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 
     let form =
         world.get("/form_schemas?subdomain=acme&location_id=1").version("v3.1.0").ok().await["data"][0]["id"].clone();
     let response = json!({"form_response": {"patient_id": 999_999, "form_schema_id": form, "patient_submitted_data": {"smoker": 5}}});
     let responses = "/form_responses?subdomain=acme&location_id=1";
-    let told = world.post(responses, response).version("v3.1.0").fails(400).await;
-    assert!(told.len() > 1 && told.last().unwrap() == "Patient with id 999999 not found", "{told:?}");
+    let problems = world.post(responses, response).version("v3.1.0").fails(400).await;
+    assert!(problems.len() > 1 && problems.last().unwrap() == "Patient with id 999999 not found", "{problems:?}");
 
     let search = json!({"days": 0, "provider_ids": [999_998], "operatory_ids": [77]});
-    let told = world.post(SEARCH, search).fails(400).await;
+    let problems = world.post(SEARCH, search).fails(400).await;
     let expected = ["Provider with id 999998 not found", "Operatory with id 77 in location 1 not found"];
-    assert_eq!(told[1..], expected, "{told:?}");
+    assert_eq!(problems[1..], expected, "{problems:?}");
 }

@@ -50,7 +50,7 @@ async fn search_respects_times_and_days() {
     assert_eq!(locals.len(), 2 * 2 * 3, "two days, two providers, 13:00, 13:30 and 14:00");
     assert!(locals.iter().all(|it| it.as_str().unwrap().starts_with("Tue") || it.as_str().unwrap().starts_with("Fri")));
     // The body and all its fields are optional.
-    let bare = world.ask(Method::POST, "/intent/booking/search?subdomain=acme&location_id=1").ok().await;
+    let bare = world.request(Method::POST, "/intent/booking/search?subdomain=acme&location_id=1").ok().await;
     assert!(!bare["slots"].as_array().unwrap().is_empty() && bare["slots"].as_array().unwrap().len() <= 20);
     let none = search(json!({"start_date": world.monday().add_days(-1).to_string(), "days": 1})).await;
     assert_eq!((&none["slots"], &none["next_available_date"]), (&json!([]), &json!(monday)));
@@ -84,8 +84,11 @@ async fn a_search_that_begins_in_the_past_begins_today() {
     let late = search(json!({"start_date": "2020-01-06", "limit": 1})).await;
     let now = search(json!({"limit": 1})).await;
     assert_eq!(late["slots"][0]["start_iso"], now["slots"][0]["start_iso"]);
-    let said = late["description"].as_str().unwrap();
-    assert!(said.starts_with("start_date 2020-01-06 is in the past: the search begins today, 20"), "{said}");
+    let description = late["description"].as_str().unwrap();
+    assert!(
+        description.starts_with("start_date 2020-01-06 is in the past: the search begins today, 20"),
+        "{description}"
+    );
     assert_eq!(now.get("description"), None);
     // The next available date is searched from today on, too.
     let none = search(json!({"start_date": "2020-01-06", "days": 1, "earliest": "23:59"})).await;
@@ -110,7 +113,7 @@ async fn a_key_has_a_limit_of_holds_and_other_keys_are_unaffected() {
     world.post(hold, json!({"slot_token": offers[50]["slot_token"]})).key(MAIN_KEY).ok().await;
     // The advice of the message works.
     let released = format!("{hold}&slot_token={}", offers[0]["slot_token"].as_str().unwrap());
-    world.ask(Method::DELETE, &released).ok().await;
+    world.request(Method::DELETE, &released).ok().await;
     world.post(hold, json!({"slot_token": offers[51]["slot_token"]})).ok().await;
 }
 
@@ -216,7 +219,7 @@ async fn tokens_of_others_and_altered_ones_are_not_found() {
     for (method, path) in [(Method::POST, "hold"), (Method::DELETE, "hold"), (Method::POST, "book")] {
         let ask = |subdomain: &str, token: &str, rest: &str| {
             let body = json!({"slot_token": token, "idempotency_key": "k", "patient": patient()});
-            world.ask(method.clone(), &format!("/intent/booking/{path}?subdomain={subdomain}{rest}")).json(body)
+            world.request(method.clone(), &format!("/intent/booking/{path}?subdomain={subdomain}{rest}")).json(body)
         };
         for wrong in [flipped.as_str(), "slt_", "slt_zz", "x", &token[4..]] {
             let refused = ask("acme", wrong, "").answers(404).await;
@@ -277,8 +280,8 @@ async fn a_hold_keeps_the_slot_for_its_token() {
     let taken = world.post(BOOK, booking(&theirs["slot_token"], "k1")).answers(409).await;
     assert_eq!(taken["reason"], json!("slot_taken"));
     let path = format!("{hold}&slot_token={}", mine["slot_token"].as_str().unwrap());
-    world.ask(Method::DELETE, &path).ok().await;
-    world.ask(Method::DELETE, &path).ok().await;
+    world.request(Method::DELETE, &path).ok().await;
+    world.request(Method::DELETE, &path).ok().await;
     world.post(hold, json!({"slot_token": mine["slot_token"]})).ok().await;
     world.post(BOOK, booking(&mine["slot_token"], "k2")).ok().await;
 }

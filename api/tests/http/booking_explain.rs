@@ -241,8 +241,8 @@ async fn unknown_records_and_tokens_of_others_are_not_found() {
     ] {
         let mut body = json!({"start_iso": soon});
         body[field] = json!(id);
-        let said = world.post(EXPLAIN, body).fails(404).await;
-        assert!(said[0].starts_with(name), "{said:?}");
+        let problems = world.post(EXPLAIN, body).fails(404).await;
+        assert!(problems[0].starts_with(name), "{problems:?}");
     }
     let token = world.offers(MAIN, 1).await[0]["slot_token"].as_str().unwrap().to_owned();
     let body = json!({"slot_token": token});

@@ -119,11 +119,11 @@ async fn an_unread_schedule_is_never_reported_as_full() {
     let slots = slots.replace("2026-12-01", &world.monday().to_string());
     let search = world.post(SEARCH, json!({})).reply().await;
     assert_eq!((search.status.as_u16(), search.header("Retry-After")), (503, Some("30")));
-    let said = search.json();
-    assert_eq!((&said["ok"], &said["reason"]), (&json!(false), &json!("schedule_not_read")));
+    let reply = search.json();
+    assert_eq!((&reply["ok"], &reply["reason"]), (&json!(false), &json!("schedule_not_read")));
     let message =
         "The schedule of Place 1 has not been read yet, so its free slots are not known. Please try again in a minute.";
-    assert_eq!((&said["message"], &said["error"]), (&json!(message), &json!([message])));
+    assert_eq!((&reply["message"], &reply["error"]), (&json!(message), &json!([message])));
     let refused = world.get(&slots).reply().await;
     assert_eq!((refused.status.as_u16(), refused.header("Retry-After")), (503, Some("30")));
     assert!(refused.text.contains("has not been read yet"), "{}", refused.text);

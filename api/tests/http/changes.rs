@@ -133,11 +133,11 @@ async fn every_pulled_record_is_in_the_feed() {
     let cursors = world.api.cursors.bound_to("/changes", vec![("location_id", "1")]);
     let cursor = cursors.seal(engine::lists::Position::id(0), location::time::Timestamp(0));
     let list = world.get(&format!("{PATH}&since={cursor}&per_page=1000")).ok().await;
-    let told: std::collections::BTreeSet<String> =
+    let resources: std::collections::BTreeSet<String> =
         each(&list["data"], "resource").iter().map(|it| it.as_str().unwrap().to_owned()).collect();
     let reads = world.get("/locations/1/capabilities").ok().await;
     for resource in each(&reads["data"]["ehr"]["reads"], "resource") {
-        assert!(told.contains(resource.as_str().unwrap()), "{resource}: nothing of it among {told:?}");
+        assert!(resources.contains(resource.as_str().unwrap()), "{resource}: nothing of it among {resources:?}");
     }
     for row in list["data"].as_array().unwrap() {
         assert_eq!(row["change"], json!("created"));

@@ -22,9 +22,9 @@ async fn a_log_is_written_to_the_ehr() {
         (&made["status"], &made["mode"], &made["direction"]),
         (&json!("pending"), &json!("phone"), &json!("received"))
     );
-    let told = world.wait_for_writes(Resource::CommunicationLogs, 1).await;
+    let written = world.wait_for_writes(Resource::CommunicationLogs, 1).await;
     assert_eq!(
-        (&told[0].fields()["patient"], &told[0].fields()["occurred_at"]),
+        (&written[0].fields()["patient"], &written[0].fields()["occurred_at"]),
         (&json!("pat"), &json!(1_767_323_045))
     );
     let path = format!("/communication_logs/{}?subdomain=acme", made["id"].as_str().unwrap());
@@ -40,7 +40,7 @@ async fn a_log_is_written_to_the_ehr() {
 #[actix_web::test]
 async fn only_requests_made_here_are_listed() {
     let world = world().await;
-    assert_eq!(world.edge(LOGS).await, json!([]), "the EHR has one of its own");
+    assert_eq!(world.edge(LOGS).await, json!([]), "the EHR has another one");
     let ada = world.patient("ada").await;
     log(&world, ada, "second").await;
     log(&world, ada, "refused").await;

@@ -60,7 +60,7 @@ async fn entity_tags_follow_the_standard() {
     for naming in ["\"other\"", "", "nonsense", known.trim_matches('"')] {
         assert_eq!(status(world.get(PATIENT).with("If-None-Match", naming)).await, 200, "{naming}");
     }
-    assert_eq!(status(world.ask(Method::HEAD, PATIENT).with("If-None-Match", &known)).await, 304);
+    assert_eq!(status(world.request(Method::HEAD, PATIENT).with("If-None-Match", &known)).await, 304);
 }
 
 #[actix_web::test]

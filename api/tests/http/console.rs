@@ -81,7 +81,7 @@ impl<'w> ConsoleBrowser<'w> {
         browser
     }
 
-    async fn ask(&self, request: TestRequest) -> PageResponse {
+    async fn request(&self, request: TestRequest) -> PageResponse {
         let app = init_service(server::operators_app(self.world.api.clone())).await;
         let mut request =
             request.insert_header(("User-Agent", "Mozilla/5.0")).peer_addr(([192, 0, 2, 1], 4_711).into());
@@ -95,7 +95,7 @@ impl<'w> ConsoleBrowser<'w> {
     }
 
     pub async fn get(&self, path: &str) -> PageResponse {
-        self.ask(TestRequest::with_uri(path)).await
+        self.request(TestRequest::with_uri(path)).await
     }
 
     /// Returns a page that must exist.
@@ -106,7 +106,7 @@ impl<'w> ConsoleBrowser<'w> {
     }
 
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> PageResponse {
-        self.ask(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
+        self.request(TestRequest::with_uri(path).method(Method::POST).set_form(fields)).await
     }
 
     /// Opens the confirmation page and presses its button.
@@ -168,12 +168,12 @@ async fn the_cookie_is_valid_only_for_the_console() {
     }
     assert!(!cookie.contains("Secure") && !cookie.contains(VIEWER));
     let behind_tls = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
-    let seen = ConsoleBrowser::new(&world).ask(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
+    let seen = ConsoleBrowser::new(&world).request(behind_tls.insert_header(("X-Forwarded-Proto", "https"))).await;
     assert!(seen.header("set-cookie").ends_with("; Secure"));
     // A form of another site cannot sign in.
     let foreign = TestRequest::with_uri("/console/sign-in").method(Method::POST).set_form([("token", VIEWER)]);
     assert_eq!(
-        ConsoleBrowser::new(&world).ask(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status,
+        ConsoleBrowser::new(&world).request(foreign.insert_header(("Sec-Fetch-Site", "cross-site"))).await.status,
         403
     );
 }

@@ -18,9 +18,9 @@ fn targets_outside_the_console_lead_to_its_start_page() {
 
 #[test]
 fn durations_are_shown_in_a_suitable_unit() {
-    let said = |length| span(length);
-    assert_eq!([said(0), said(119 * SECOND), said(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
-    assert_eq!([said(119 * MINUTE), said(2 * HOUR), said(3 * DAY)], ["119 min", "2 h", "3 d"]);
+    let text = |length| span(length);
+    assert_eq!([text(0), text(119 * SECOND), text(2 * MINUTE)], ["0 s", "119 s", "2 min"]);
+    assert_eq!([text(119 * MINUTE), text(2 * HOUR), text(3 * DAY)], ["119 min", "2 h", "3 d"]);
     let now = Timestamp(DAY);
     assert_eq!(RelativeTime::new(now.plus(5 * SECOND), now).text, "in 5 s");
     let before = RelativeTime::new(now.minus(5 * SECOND), now);

@@ -17,7 +17,7 @@ async fn responses_are_not_cached_or_sniffed() {
         world.get("/patients?subdomain=acme&location_id=1"),
         world.get("/patients?subdomain=acme&location_id=1"),
         world.get("/patients/1?subdomain=acme"),
-        world.ask(Method::POST, "/authenticates").with("Authorization", ACME_KEY),
+        world.request(Method::POST, "/authenticates").with("Authorization", ACME_KEY),
         world.get("/patients?subdomain=rival"),
         world.get("/nowhere"),
         world.get("/patients").with("User-Agent", "curl"),
@@ -48,12 +48,12 @@ async fn head_is_answered_where_get_is() {
     for path in
         ["/healthz", "/metrics", "/docs", "/openapi.json", "/locations?subdomain=acme", "/patients/1?subdomain=acme"]
     {
-        let (head, get) = (world.ask(Method::HEAD, path).reply().await, world.get(path).reply().await);
+        let (head, get) = (world.request(Method::HEAD, path).reply().await, world.get(path).reply().await);
         assert_eq!((head.status, head.header("Content-Type")), (get.status, get.header("Content-Type")), "{path}");
     }
-    assert_eq!(world.ask(Method::HEAD, "/patients/1").reply().await.status, 400);
-    assert_eq!(world.ask(Method::HEAD, "/locations").without("Authorization").reply().await.status, 401);
-    let reply = world.ask(Method::HEAD, "/authenticates").reply().await;
+    assert_eq!(world.request(Method::HEAD, "/patients/1").reply().await.status, 400);
+    assert_eq!(world.request(Method::HEAD, "/locations").without("Authorization").reply().await.status, 401);
+    let reply = world.request(Method::HEAD, "/authenticates").reply().await;
     assert_eq!((reply.status.as_u16(), reply.header("Allow")), (405, Some("POST")));
 }
 
@@ -90,7 +90,7 @@ const PAGE: &str = "https://app.example.com";
 
 /// Builds the preflight request of a browser.
 fn preflight(world: &ApiWorld) -> ApiRequest<'_> {
-    let ask = world.ask(Method::OPTIONS, "/patients").without("Authorization").without("Svc-Api-Version");
+    let ask = world.request(Method::OPTIONS, "/patients").without("Authorization").without("Svc-Api-Version");
     ask.with("Access-Control-Request-Method", "POST").with("User-Agent", "")
 }
 
@@ -132,7 +132,7 @@ fn limited(refused_per_minute: u32, proxies: &[&str]) -> HttpRules {
 #[actix_web::test]
 async fn wrong_keys_and_tokens_are_limited_by_address() {
     let world = world_with(limited(3, &[])).await;
-    let wrong_key = |from| world.ask(Method::POST, "/authenticates").with("Authorization", "psk_guess").from(from);
+    let wrong_key = |from| world.request(Method::POST, "/authenticates").with("Authorization", "psk_guess").from(from);
     let wrong_token = |from| world.get("/locations").with("Authorization", "Bearer x").from(from);
     wrong_key("192.0.2.1").fails(401).await;
     wrong_token("192.0.2.1").fails(401).await;
@@ -145,7 +145,7 @@ async fn wrong_keys_and_tokens_are_limited_by_address() {
     // Other addresses, and callers with a correct credential, are not limited.
     wrong_key("192.0.2.2").fails(401).await;
     world.get("/locations").from("192.0.2.1").ok().await;
-    world.ask(Method::POST, "/authenticates").with("Authorization", ACME_KEY).from("192.0.2.1").answers(201).await;
+    world.request(Method::POST, "/authenticates").with("Authorization", ACME_KEY).from("192.0.2.1").answers(201).await;
 }
 
 #[actix_web::test]

@@ -78,7 +78,7 @@ async fn a_resource_sent_as_an_update_below_the_path_is_a_report() {
     let (world, ehr) = open_with(listening(EventScheme::Header)).await;
     let reads = ehr.reads.get();
     let put = |secret| {
-        let put = world.ask(Method::PUT, "/ehr_events/1/Appointment/5").bytes(APPOINTMENT);
+        let put = world.request(Method::PUT, "/ehr_events/1/Appointment/5").bytes(APPOINTMENT);
         put.with("X-Ehr-Event", secret).with("Content-Type", "application/fhir+json")
     };
     put("wrong").answers(401).await;

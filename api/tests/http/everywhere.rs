@@ -152,8 +152,8 @@ impl DocumentedEndpoint {
         (!body.is_null()).then_some(body)
     }
 
-    fn ask<'w>(&self, world: &'w ApiWorld, asking: &CallParameters) -> ApiRequest<'w> {
-        let ask = world.ask(self.route.method.clone(), &self.path(asking)).version(self.version.name());
+    fn request<'w>(&self, world: &'w ApiWorld, asking: &CallParameters) -> ApiRequest<'w> {
+        let ask = world.request(self.route.method.clone(), &self.path(asking)).version(self.version.name());
         let ask = match self.route.access {
             Access::ApiKey => ask.with("Authorization", asking.key),
             // Asks as an operator with all rights.
@@ -226,8 +226,8 @@ async fn refused(ask: ApiRequest<'_>, status: u16, message: &str, what: &str) ->
     let reply = ask.reply().await;
     assert_eq!(reply.status.as_u16(), status, "{what}: {}", reply.text);
     let body = reply.json();
-    let told = (&body["code"], &body["data"], &body["error"]);
-    assert_eq!(told, (&json!(false), &Value::Null, &json!([message])), "{what}");
+    let failure = (&body["code"], &body["data"], &body["error"]);
+    assert_eq!(failure, (&json!(false), &Value::Null, &json!([message])), "{what}");
     assert!(reply.header("X-Request-Id").is_some(), "{what}");
     clean(&reply, what);
     reply
@@ -247,7 +247,7 @@ fn clean(reply: &ApiResponse, what: &str) {
 async fn without_version_or_with_an_unknown_one_there_is_no_resource() {
     let world = filled_world().await;
     for it in endpoints().filter(|it| it.route.access != Access::Code) {
-        let right = || it.ask(&world, &CallParameters::right());
+        let right = || it.request(&world, &CallParameters::right());
         refused(right().without("Svc-Api-Version"), 404, "Resource not found", &it.name()).await;
         for version in ["v1", "v3", "v3.0", "3.0.0", "v4.0.0", "latest", ""] {
             refused(right().version(version), 404, "Resource not found", &it.name()).await;
@@ -269,7 +269,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
     let of_nobody = format!("Bearer {}", world.api.tokens.mint("0000000000000000".into(), now, HOUR));
     let wrong = [&expired, &altered, &of_nobody, ACME_KEY, "Bearer ", "Bearer null", &good[7..]];
     for it in guarded() {
-        let right = || it.ask(&world, &CallParameters::right());
+        let right = || it.request(&world, &CallParameters::right());
         let reply = refused(right().without("Authorization"), 401, NO_ACCESS, &it.name()).await;
         assert_eq!(reply.header("WWW-Authenticate"), Some("Bearer"), "{}", it.name());
         for wrong in wrong {
@@ -278,7 +278,7 @@ async fn every_endpoint_refuses_calls_without_a_valid_token() {
     }
     for it in endpoints().filter(|it| it.route.access == Access::ApiKey) {
         for wrong in [&good, "key-unknown", "", &format!("Bearer {ACME_KEY}")] {
-            let ask = it.ask(&world, &CallParameters::right()).with("Authorization", wrong);
+            let ask = it.request(&world, &CallParameters::right()).with("Authorization", wrong);
             refused(ask, 401, "Invalid Credentials", &it.name()).await;
         }
     }
@@ -290,12 +290,12 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
     for it in client_endpoints().filter(DocumentedEndpoint::takes_tenant) {
         for (tenant, key) in [("acme", RIVAL_KEY), ("rival", ACME_KEY), ("nobody", ACME_KEY), ("real", ACME_KEY)] {
             let place = if tenant == "rival" { RIVAL } else { MAIN };
-            let ask = it.ask(&world, &CallParameters { tenant, place, key, instead: None });
+            let ask = it.request(&world, &CallParameters { tenant, place, key, instead: None });
             refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
         }
         // Capital letters (specification 5.6).
         for tenant in ["Acme", "ACME", "acmE"] {
-            let ask = it.ask(&world, &CallParameters { tenant, ..CallParameters::right() });
+            let ask = it.request(&world, &CallParameters { tenant, ..CallParameters::right() });
             refused(ask, 403, NO_ACCESS, &format!("{} {tenant}", it.name())).await;
         }
     }
@@ -305,7 +305,7 @@ async fn another_tenants_institution_is_forbidden_like_an_unknown_one() {
 async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
     let world = filled_world().await;
     for it in client_endpoints().filter(DocumentedEndpoint::takes_place) {
-        let at = |place, key| it.ask(&world, &CallParameters { place, key, ..CallParameters::right() });
+        let at = |place, key| it.request(&world, &CallParameters { place, key, ..CallParameters::right() });
         for (place, key) in
             [(SECOND, ONE_PLACE), (CLOSED, ACME_KEY), (RIVAL, ACME_KEY), (REAL, ACME_KEY), (999_999, ACME_KEY)]
         {
@@ -320,7 +320,7 @@ async fn locations_out_of_reach_are_not_found_and_pending_ones_forbidden() {
 async fn grants_are_required_exactly_where_documented() {
     let world = filled_world().await;
     for it in client_endpoints() {
-        let as_key = |key| it.ask(&world, &CallParameters { key, ..CallParameters::right() });
+        let as_key = |key| it.request(&world, &CallParameters { key, ..CallParameters::right() });
         let forbidden = |reply: &ApiResponse| reply.status == 403;
         let usually = forbidden(&as_key(ACME_KEY).reply().await);
         let needs = [(NOT_FINANCIAL, it.route.financial), (NOT_BETA, it.version == Version::V3_1_0)];
@@ -339,7 +339,7 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
     let world = filled_world().await;
     for it in guarded() {
         let Some(needed) = it.route.role else { continue };
-        let ask = || it.ask(&world, &CallParameters::right());
+        let ask = || it.request(&world, &CallParameters::right());
         for (token, role) in [(VIEWER, Role::Viewer), (OPERATOR, Role::Operator), (ADMIN, Role::Admin)] {
             let what = format!("{} {token}", it.name());
             if role < needed {
@@ -356,10 +356,13 @@ async fn operator_calls_need_the_role_and_are_closed_to_keys() {
     }
     for it in client_endpoints().filter(|it| !["/sync_status", "/write_requests"].contains(&it.route.path)) {
         let elsewhere = ["/write_requests/{id}", "/locations/{id}/simulated_ehr"].contains(&it.route.path);
-        let status = it.ask(&world, &CallParameters::right()).operator(ADMIN).reply().await.status.as_u16();
+        let status = it.request(&world, &CallParameters::right()).operator(ADMIN).reply().await.status.as_u16();
         assert!(elsewhere || [404, 405].contains(&status), "{} where operators call: {status}", it.name());
-        let reply =
-            it.ask(&world, &CallParameters::right()).with("Authorization", &format!("Bearer {ADMIN}")).reply().await;
+        let reply = it
+            .request(&world, &CallParameters::right())
+            .with("Authorization", &format!("Bearer {ADMIN}"))
+            .reply()
+            .await;
         assert_eq!(reply.status, 401, "{} with an operator's token where clients call", it.name());
     }
     world.api.replace_operators(operators().into_iter().filter(|it| it.name != VIEWER).collect());
@@ -374,7 +377,7 @@ async fn examples_of_bodies_are_valid_requests() {
     let world = filled_world().await;
     let (mut sent, mut wrong) = (0, Vec::new());
     for it in endpoints().filter(|it| it.body(&CallParameters::right()).is_some()) {
-        let reply = it.ask(&world, &CallParameters::right()).reply().await;
+        let reply = it.request(&world, &CallParameters::right()).reply().await;
         assert!(!reply.status.is_server_error(), "{}: {}", it.name(), reply.text);
         let answer = reply.json();
         // The dates of the document are fixed, and a booking in the past is refused.
@@ -403,7 +406,7 @@ async fn the_financial_endpoints_are_those_of_the_specification() {
 async fn libraries_and_wrong_methods_are_refused() {
     let world = filled_world().await;
     for it in endpoints() {
-        let right = || it.ask(&world, &CallParameters::right());
+        let right = || it.request(&world, &CallParameters::right());
         for agent in ["python-requests/2.32", "curl/8.5.0", ""] {
             let reply = right().with("User-Agent", agent).reply().await;
             assert_eq!(
@@ -422,7 +425,7 @@ async fn libraries_and_wrong_methods_are_refused() {
             if known.contains(&&method) {
                 continue;
             }
-            let ask = world.ask(method.clone(), &it.path(&CallParameters::right())).version(it.version.name());
+            let ask = world.request(method.clone(), &it.path(&CallParameters::right())).version(it.version.name());
             let ask = if it.route.role.is_some() { ask.operator(ADMIN) } else { ask };
             let reply = ask.reply().await;
             assert_eq!(reply.status, 405, "{method} {}", it.name());
@@ -452,7 +455,7 @@ async fn own_ids(world: &ApiWorld, asking: &CallParameters<'_>) -> (Ids, Vec<(&'
         }
         let sized = if it.has("per_page") { "&per_page=1000" } else { "" };
         let path = wide(&it.path(asking));
-        let ask = world.ask(Method::GET, &format!("{path}{sized}")).version("v3.1.0");
+        let ask = world.request(Method::GET, &format!("{path}{sized}")).version("v3.1.0");
         let reply = ask.with("Authorization", &token(world, asking.key)).reply().await;
         if reply.status != 200 {
             continue;
@@ -489,7 +492,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
     let world = filled_world().await;
     let (theirs, named) = own_ids(&world, &AS_RIVAL).await;
     let seen = named.iter().filter(|(_, named)| *named).count();
-    assert!(seen * 2 > named.len(), "the rival sees too few of its own records to prove anything: {named:?}");
+    assert!(seen * 2 > named.len(), "the rival sees too few of the records it owns to prove anything: {named:?}");
     let (ours, _) = own_ids(&world, &CallParameters::right()).await;
     for (list, ids) in &ours {
         let shared: Vec<_> = theirs.get(list).into_iter().flat_map(|theirs| ids.intersection(theirs)).collect();
@@ -498,7 +501,7 @@ async fn no_answer_shows_another_tenants_texts_or_ids() {
     for it in endpoints().filter(|it| it.route.role.is_none()) {
         for key in [ACME_KEY, NOT_FINANCIAL, ONE_PLACE] {
             let asking = CallParameters { key, ..CallParameters::right() };
-            clean(&it.ask(&world, &asking).reply().await, &it.name());
+            clean(&it.request(&world, &asking).reply().await, &it.name());
             let path = wide(&it.path(&asking));
             if it.route.method == Method::GET {
                 let ask = world.get(&path).version(it.version.name()).with("Authorization", &token(&world, key));
@@ -523,7 +526,8 @@ async fn another_tenants_ids_are_answered_like_unknown_ids() {
     for it in guarded() {
         for (name, list) in references(&it) {
             let Some(id) = only_theirs(&list) else { continue };
-            let ask = |id| it.ask(&world, &CallParameters { instead: Some((&name, id)), ..CallParameters::right() });
+            let ask =
+                |id| it.request(&world, &CallParameters { instead: Some((&name, id)), ..CallParameters::right() });
             let (stranger, nobody) = (ask(id).reply().await, ask(NOBODY).reply().await);
             let what = format!("{} with {name} {id}", it.name());
             clean(&stranger, &what);
@@ -541,13 +545,13 @@ async fn another_tenants_ids_are_answered_like_unknown_ids() {
 /// Returns the messages for the unknown id, rewritten for this id. An unknown record is named once, and an example may
 /// name this one in another field.
 fn without(messages: &Value, nobody: u64, id: u64) -> Value {
-    let mut told: Value =
+    let mut summary: Value =
         serde_json::from_str(&messages.to_string().replace(&nobody.to_string(), &id.to_string())).unwrap();
-    if let Some(messages) = told.as_array_mut() {
+    if let Some(messages) = summary.as_array_mut() {
         let mut seen = BTreeSet::new();
         messages.retain(|message| seen.insert(message.to_string()));
     }
-    told
+    summary
 }
 
 /// Returns the parameters that take ids of records with a list, and the path of that list.
@@ -581,15 +585,15 @@ fn list_of(name: &str) -> Option<String> {
     })
 }
 
-fn names(value: &Value, told: &mut impl FnMut(&str)) {
+fn names(value: &Value, visit: &mut impl FnMut(&str)) {
     match value {
         Value::Object(object) => {
             for (name, inner) in object {
-                told(name);
-                names(inner, told);
+                visit(name);
+                names(inner, visit);
             }
         }
-        Value::Array(elements) => elements.iter().for_each(|inner| names(inner, told)),
+        Value::Array(elements) => elements.iter().for_each(|inner| names(inner, visit)),
         _ => {}
     }
 }

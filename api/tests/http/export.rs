@@ -287,7 +287,7 @@ async fn an_export_of_a_stopping_or_full_server_ends_with_an_error() {
 #[actix_web::test]
 async fn a_head_request_has_no_body() {
     let (world, _) = filled(2).await;
-    let reply = world.ask(Method::HEAD, PATH).reply().await;
+    let reply = world.request(Method::HEAD, PATH).reply().await;
     assert_eq!((reply.status.as_u16(), reply.text.as_str(), reply.header("ETag")), (200, "", None));
 }
 

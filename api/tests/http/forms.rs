@@ -54,10 +54,13 @@ async fn answers_are_written_to_the_ehr() {
     let data = json!({"name": "Pat", "age": 46, "smoker": "yes", "since": "1999"});
     let made = world.post(RESPONSES, answers(&form, data.clone())).version("v3.1.0").answers(201).await["data"].clone();
     assert_eq!((&made["status"], &made["patient_submitted_data"]), (&json!("pending"), &data));
-    let told = world.wait_for_writes(Resource::FormResponses, 1).await;
-    assert_eq!((&told[0].fields()["form_schema"], &told[0].fields()["patient"]), (&json!("intake"), &json!("pat")));
-    let told: Value = serde_json::from_str(told[0].fields()["answers_json"].as_str().unwrap()).unwrap();
-    assert_eq!(told, data);
+    let written = world.wait_for_writes(Resource::FormResponses, 1).await;
+    assert_eq!(
+        (&written[0].fields()["form_schema"], &written[0].fields()["patient"]),
+        (&json!("intake"), &json!("pat"))
+    );
+    let written: Value = serde_json::from_str(written[0].fields()["answers_json"].as_str().unwrap()).unwrap();
+    assert_eq!(written, data);
     let path = format!("/form_responses/{}?subdomain=acme&location_id=1", made["id"]);
     world.data_until(&path, |it| it["status"] == "succeeded" && it["foreign_id"].is_string()).await;
 }

@@ -39,10 +39,10 @@ async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
     let made = world.post(CREATE, json!({"insurance_coverage": coverage})).version("v3.1.0").answers(201).await["data"]
         .clone();
     assert_eq!((&made["priority"], &made["subscriber_num"], &made["plan_id"]), (&json!(2), &json!("S-2"), &plan));
-    let told = world.wait_for_writes(Resource::Coverages, 1).await;
-    assert_eq!((&told[0].fields()["patient"], &told[0].fields()["plan"]), (&json!("pat"), &json!("silver")));
+    let written = world.wait_for_writes(Resource::Coverages, 1).await;
+    assert_eq!((&written[0].fields()["patient"], &written[0].fields()["plan"]), (&json!("pat"), &json!("silver")));
     assert_eq!(
-        (&told[0].fields()["subscriber_name"], &told[0].fields()["relation"]),
+        (&written[0].fields()["subscriber_name"], &written[0].fields()["relation"]),
         (&json!("Sue Sub"), &json!("child"))
     );
 
@@ -50,16 +50,16 @@ async fn a_new_coverage_wrapped_or_not_is_written_and_ended() {
     let bare = json!({"plan_id": plan, "patient_id": PAT, "priority": 3, "subscriber_id": ada});
     let made = world.post(CREATE, bare).version("v3.1.0").answers(201).await["data"].clone();
     assert_eq!((&made["priority"], &made["subscription_relation"]), (&json!(3), &json!("self")));
-    let told = world.wait_for_writes(Resource::Coverages, 2).await;
-    assert_eq!(told[1].fields()["subscriber"], json!("ada"));
+    let written = world.wait_for_writes(Resource::Coverages, 2).await;
+    assert_eq!(written[1].fields()["subscriber"], json!("ada"));
 
     let one = format!("/insurance_coverages/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["subscriber"]["id"], json!(ada));
-    let gone = world.ask(Method::DELETE, &one).version("v3.1.0").reply().await;
+    let gone = world.request(Method::DELETE, &one).version("v3.1.0").reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
     world.wait_for_writes(Resource::Coverages, 3).await;
     assert_eq!(world.get(&one).ok().await["data"]["active"], json!(false));
-    let again = world.ask(Method::DELETE, &one).version("v3.1.0").fails(404).await;
+    let again = world.request(Method::DELETE, &one).version("v3.1.0").fails(404).await;
     assert_eq!(again, [format!("Insurance Coverage with id {} not found", made["id"])]);
 }
 

@@ -53,9 +53,9 @@ async fn a_new_plan_is_written_to_the_ehr() {
     assert_eq!(nobody, [Some(&json!([])), Some(&json!([])), Some(&Value::Null)]);
     assert_eq!((&made["description"], &made["data"]["foreign_id"]), (&Value::Null, &Value::Null));
     assert_eq!((&made["data"]["state"], &made["data"]["country_code"]), (&json!("NY"), &json!("US")));
-    let told = world.wait_for_writes(Resource::InsurancePlans, 1).await;
-    assert_eq!((&told[0].fields()["name"], &told[0].fields()["group_number"]), (&json!("Bronze"), &json!("G3")));
-    assert_eq!(told[0].fields()["address"]["line2"], json!("Left"));
+    let written = world.wait_for_writes(Resource::InsurancePlans, 1).await;
+    assert_eq!((&written[0].fields()["name"], &written[0].fields()["group_number"]), (&json!("Bronze"), &json!("G3")));
+    assert_eq!(written[0].fields()["address"]["line2"], json!("Left"));
     let path = format!("/insurance_plans/{}?subdomain=acme", made["data"]["id"]);
     world.data_until(&path, |it| it["foreign_id"].is_string()).await;
     world.post(CREATE, plan).fails(404).await;

@@ -55,7 +55,7 @@ async fn calls_refused_by_an_endpoint_limit_do_not_use_up_the_minute() {
 #[actix_web::test]
 async fn requests_for_tokens_count_towards_the_limits() {
     let world = world_with(rules(0, 2, "", 0)).await;
-    let asked = || world.ask(actix_web::http::Method::POST, "/authenticates").with("Authorization", ACME_KEY);
+    let asked = || world.request(actix_web::http::Method::POST, "/authenticates").with("Authorization", ACME_KEY);
     asked().answers(201).await;
     asked().answers(201).await;
     asked().fails(429).await;

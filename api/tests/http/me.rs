@@ -71,9 +71,9 @@ async fn the_limits_are_those_in_force() {
     let endpoints = [("GET /appointments".to_owned(), 7), ("GET /available_slots".to_owned(), 0)].into();
     let rates = RateRules { per_second: 50, per_minute: 900, endpoints };
     let limited = world_with(HttpRules { rate_limits: rates, ..HttpRules::default() }).await;
-    let told = limited.get("/me").ok().await["data"]["limits"].clone();
-    assert_eq!((&told["calls_per_second"], &told["calls_per_minute"]), (&json!(50), &json!(900)));
-    assert_eq!(told["endpoint_calls_per_second"], json!({"GET /appointments": 7}), "0 is no limit");
+    let limits = limited.get("/me").ok().await["data"]["limits"].clone();
+    assert_eq!((&limits["calls_per_second"], &limits["calls_per_minute"]), (&json!(50), &json!(900)));
+    assert_eq!(limits["endpoint_calls_per_second"], json!({"GET /appointments": 7}), "0 is no limit");
 }
 
 #[actix_web::test]

@@ -60,8 +60,8 @@ async fn a_batch_creates_changes_and_ends() {
     assert_eq!(each(&made["data"], "item_name"), ["Penicillin", "Latex", "Asthma"]);
     assert_eq!(each(&made["data"], "active"), [json!(false), json!(true), json!(true)]);
     assert_eq!(each(&made["data"], "note"), ["severe", "gloves", "again"]);
-    let told = world.wait_for_writes(Resource::PatientHistoryItems, 3).await;
-    let by_item = |name: &str| told.iter().find(|it| it.fields()["item"] == name).unwrap().clone();
+    let written = world.wait_for_writes(Resource::PatientHistoryItems, 3).await;
+    let by_item = |name: &str| written.iter().find(|it| it.fields()["item"] == name).unwrap().clone();
     assert_eq!(
         (by_item("penicillin").id(), &by_item("penicillin").fields()["active"]),
         ("ada penicillin", &json!(false))

@@ -343,7 +343,7 @@ async fn deletions_have_no_body() {
     let list = "/insurance_coverages?subdomain=acme&location_id=1";
     let id = world.get(list).ok().await["data"][0]["id"].clone();
     let path = format!("/insurance_coverages/{id}?subdomain=acme");
-    let gone = world.ask(Method::DELETE, &path).version("v3.1.0").reply().await;
+    let gone = world.request(Method::DELETE, &path).version("v3.1.0").reply().await;
     assert_eq!((gone.status.as_u16(), gone.text.as_str()), (204, ""));
 }
 

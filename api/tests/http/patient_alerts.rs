@@ -25,15 +25,18 @@ async fn a_new_alert_is_written_and_can_be_disabled_once() {
         (&made["note"], &made["patient_id"], &made["disabled_at"]),
         (&json!("Mind the dog"), &json!(ada), &Value::Null)
     );
-    let told = world.wait_for_writes(Resource::PatientAlerts, 1).await;
-    assert_eq!((&told[0].fields()["patient"], &told[0].fields()["note"]), (&json!("ada"), &json!("Mind the dog")));
+    let written = world.wait_for_writes(Resource::PatientAlerts, 1).await;
+    assert_eq!(
+        (&written[0].fields()["patient"], &written[0].fields()["note"]),
+        (&json!("ada"), &json!("Mind the dog"))
+    );
     let one = format!("/patients/{ada}/alerts/{}?subdomain=acme", made["id"]);
     assert_eq!(world.get(&one).ok().await["data"]["note"], json!("Mind the dog"));
     let change =
-        |disabled: Value| world.ask(Method::PATCH, &one).json(json!({"patient_alert": {"disabled": disabled}}));
+        |disabled: Value| world.request(Method::PATCH, &one).json(json!({"patient_alert": {"disabled": disabled}}));
     assert_eq!(change(json!(false)).ok().await["data"]["disabled_at"], Value::Null);
     for body in [json!({}), json!({"disabled": true})] {
-        let missing = world.ask(Method::PATCH, &one).json(body).fails(400).await;
+        let missing = world.request(Method::PATCH, &one).json(body).fails(400).await;
         assert_eq!(missing, ["patient_alert is missing."]);
     }
     let disabled = change(json!(true)).ok().await["data"]["disabled_at"].clone();

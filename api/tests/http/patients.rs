@@ -112,14 +112,14 @@ async fn a_new_patient_is_written_to_the_ehr_and_confirmed() {
     let path = format!("/patients/{}?subdomain=acme", made["id"]);
     world.data_until(&path, |it| !it["foreign_id"].is_null()).await;
     let sent = world.books.all();
-    let Some(Write::CreatePatient(told)) = sent.first() else { panic!("{sent:?}") };
-    assert_eq!((told.provider.as_deref(), told.ssn.as_deref()), (Some("anna"), Some("123-45-6789")));
-    assert_eq!(told.primary_phone.as_deref(), Some("555-010-7777"));
-    assert_eq!((told.cell_phone.as_deref(), &told.home_phone), (Some("555 010 8888"), &None));
+    let Some(Write::CreatePatient(patient)) = sent.first() else { panic!("{sent:?}") };
+    assert_eq!((patient.provider.as_deref(), patient.ssn.as_deref()), (Some("anna"), Some("123-45-6789")));
+    assert_eq!(patient.primary_phone.as_deref(), Some("555-010-7777"));
+    assert_eq!((patient.cell_phone.as_deref(), &patient.home_phone), (Some("555 010 8888"), &None));
     for (name, value) in
         [("weight", "70"), ("race", "unknown"), ("insurance_name", "Gold"), ("custom_contact_number", "9")]
     {
-        assert!(told.extra.contains(&(name.into(), value.into())), "{name}: {:?}", told.extra);
+        assert!(patient.extra.contains(&(name.into(), value.into())), "{name}: {:?}", patient.extra);
     }
 }
 

@@ -143,7 +143,7 @@ async fn an_unknown_patient_is_not_found() {
 
 fn patch<'w>(world: &'w ApiWorld, id: u64, patient: Value) -> ApiRequest<'w> {
     let path = format!("/patients/{id}?subdomain=acme&location_id=1");
-    world.ask(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
+    world.request(Method::PATCH, &path).json(json!({"patient": patient})).version("v3.1.0")
 }
 
 #[actix_web::test]
@@ -162,9 +162,9 @@ async fn a_change_is_written_to_the_ehr() {
     assert_eq!((&data["cell_phone_number"], data.get("ssn")), (&json!("(555) 010-2030"), None));
     until("the write", async || !world.books.all().is_empty()).await;
     let sent = world.books.all();
-    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
+    let [Write::UpdatePatient(patient, Some(before))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(
-        (told.id.as_str(), told.last_name.as_str(), told.ssn.as_deref()),
+        (patient.id.as_str(), patient.last_name.as_str(), patient.ssn.as_deref()),
         ("ada", "Lovelace", Some("078051120"))
     );
     assert_eq!(
@@ -175,19 +175,19 @@ async fn a_change_is_written_to_the_ehr() {
 }
 
 async fn read_activity(world: &ApiWorld, id: u64) -> (bool, String) {
-    let told = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
-    (told["inactive"].as_bool().unwrap(), told["updated_at"].as_str().unwrap().to_owned())
+    let patient = world.get(&format!("/patients/{id}?subdomain=acme")).ok().await["data"].clone();
+    (patient["inactive"].as_bool().unwrap(), patient["updated_at"].as_str().unwrap().to_owned())
 }
 
 #[actix_web::test]
 async fn fields_unknown_to_the_ehr_are_named() {
     let world = world().await;
     let ada = world.patient("ada").await;
-    let said = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
+    let reply = patch(&world, ada, json!({"work_phone_extension": "77", "last_name": "Lovelace"})).ok().await;
     let expected = "work_phone_extension stays here: the health record system has no field for it.";
-    assert_eq!((&said["description"], &said["data"]["work_phone_extension"]), (&json!(expected), &json!("77")));
-    let said = patch(&world, ada, json!({"last_name": "Byron"})).ok().await;
-    assert_eq!(said["description"], Value::Null, "once, when it is sent");
+    assert_eq!((&reply["description"], &reply["data"]["work_phone_extension"]), (&json!(expected), &json!("77")));
+    let reply = patch(&world, ada, json!({"last_name": "Byron"})).ok().await;
+    assert_eq!(reply["description"], Value::Null, "once, when it is sent");
     let body = json!({"provider": {"provider_id": ANNA}, "patient": {
         "first_name": "Rosa", "last_name": "Race", "email": "rosa@example.com",
         "bio": {"date_of_birth": "1990-01-01", "phone_number": "555 010 9090", "race": "unknown"},
@@ -228,8 +228,8 @@ async fn changes_by_staff_are_merged_into_a_pending_change() {
     let done = |all: &Value| each(&all["data"], "status").iter().all(|status| *status == "done");
     world.until("/write_requests?subdomain=acme&location_id=1", done).await;
     let sent = world.books.all();
-    let [Write::UpdatePatient(told, Some(before))] = &sent[..] else { panic!("{sent:?}") };
-    assert_eq!((told.first_name.as_str(), told.email.as_deref()), ("Adele", Some("ours@example.com")));
+    let [Write::UpdatePatient(patient, Some(before))] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!((patient.first_name.as_str(), patient.email.as_deref()), ("Adele", Some("ours@example.com")));
     assert_eq!((before.first_name.as_str(), &before.email), ("Adele", &theirs));
 }
 

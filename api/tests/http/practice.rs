@@ -137,7 +137,7 @@ impl Books {
             }
             Write::Record(_, entry) => entry.id().to_owned(),
             Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) if hour.begin_time == REFUSED_BEGIN => {
-                return Err(Fault::Rejected("nobody works then".into()));
+                return Err(Fault::Rejected("no provider works then".into()));
             }
             Write::CreateWorkingHour(hour) | Write::UpdateWorkingHour(hour) => hour.id.clone(),
             Write::DeleteWorkingHour(id) => id.clone(),

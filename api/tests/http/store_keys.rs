@@ -64,8 +64,8 @@ async fn a_key_is_rotated_during_bookings_and_removed_once_unused() {
     assert_eq!(keys(&world).await, (vec![first.clone()], json!(0)));
     assert_eq!(gauge(&world).await, Some(0));
     let backup = backed_up(&world).await;
-    let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
-    assert!(told[0].contains("seals new values"), "{told:?}");
+    let problems = world.delete(&format!("/store/keys/{first}")).fails(409).await;
+    assert!(problems[0].contains("seals new values"), "{problems:?}");
     for unknown in ["12345678", "first"] {
         world.delete(&format!("/store/keys/{unknown}")).fails(404).await;
     }
@@ -84,8 +84,8 @@ async fn a_key_is_rotated_during_bookings_and_removed_once_unused() {
     assert_eq!(gauge(&world).await, Some(0));
 
     // The earlier backup needs the first key.
-    let told = world.delete(&format!("/store/keys/{first}")).fails(409).await;
-    assert!(told[0].contains(&backup) && told[0].contains("move it away"), "{told:?}");
+    let problems = world.delete(&format!("/store/keys/{first}")).fails(409).await;
+    assert!(problems[0].contains(&backup) && problems[0].contains("move it away"), "{problems:?}");
     std::fs::remove_file(dir.path().join("backups").join(&backup)).unwrap();
     backed_up(&world).await;
     world.delete(&format!("/store/keys/{first}")).ok().await;
@@ -133,11 +133,11 @@ async fn only_operators_manage_keys_and_a_store_in_memory_has_none() {
     ] {
         assert_eq!(refused.len(), 1);
     }
-    let told: BTreeSet<String> =
+    let notes: BTreeSet<String> =
         [world.get("/store/keys").fails(422).await, world.post("/store/keys", json!({})).fails(422).await]
             .concat()
             .into_iter()
             .collect();
-    assert!(told.len() == 1 && told.iter().all(|it| it.contains("in memory")), "{told:?}");
+    assert!(notes.len() == 1 && notes.iter().all(|it| it.contains("in memory")), "{notes:?}");
     assert_eq!(gauge(&world).await, None);
 }

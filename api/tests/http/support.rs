@@ -354,14 +354,14 @@ impl ApiWorld {
     }
 
     pub fn get(&self, path: &str) -> ApiRequest<'_> {
-        self.ask(Method::GET, path)
+        self.request(Method::GET, path)
     }
 
     pub fn post(&self, path: &str, body: Value) -> ApiRequest<'_> {
-        self.ask(Method::POST, path).json(body)
+        self.request(Method::POST, path).json(body)
     }
 
-    pub fn ask(&self, method: Method, path: &str) -> ApiRequest<'_> {
+    pub fn request(&self, method: Method, path: &str) -> ApiRequest<'_> {
         let at_operators = is_of_operators(&method, path);
         let token = if at_operators { format!("Bearer {ADMIN}") } else { self.token(ACME_KEY) };
         let headers = [("Svc-Api-Version", "v3.0.0"), ("User-Agent", "test-suite/1.0"), ("Authorization", &token)];
@@ -375,11 +375,11 @@ impl ApiWorld {
     }
 
     pub fn patch(&self, path: &str, body: Value) -> ApiRequest<'_> {
-        self.ask(Method::PATCH, path).json(body)
+        self.request(Method::PATCH, path).json(body)
     }
 
     pub fn delete(&self, path: &str) -> ApiRequest<'_> {
-        self.ask(Method::DELETE, path)
+        self.request(Method::DELETE, path)
     }
 
     /// Reads everything from a location's EHR, twice if a deletion has to be confirmed.

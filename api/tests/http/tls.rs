@@ -262,8 +262,8 @@ async fn a_workstation_connects() {
     // A message outside the protocol makes the server close the socket.
     use futures_util::{SinkExt, StreamExt};
     socket.send(tungstenite::Message::text("nonsense")).await.unwrap();
-    let said = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap();
-    assert!(said.is_some());
+    let message = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap();
+    assert!(message.is_some());
     drop(socket);
     secured.handle.stop(false).await;
 }

@@ -211,7 +211,7 @@ async fn happen(world: &ApiWorld, ehr: &Filled, writes: &[DocumentedEndpoint], e
             WalkEvent::Write(which, n) => {
                 let endpoint = &writes[which % writes.len()];
                 let path = endpoint.path(&CallParameters::right());
-                let ask = world.ask(endpoint.route.method.clone(), &path).version(endpoint.version.name());
+                let ask = world.request(endpoint.route.method.clone(), &path).version(endpoint.version.name());
                 let reply = match endpoint.body(&CallParameters::right()) {
                     Some(mut body) => {
                         vary(&mut body, *n);

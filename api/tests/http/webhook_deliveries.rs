@@ -82,8 +82,8 @@ async fn a_write_to_a_full_store_names_the_cause() {
     let bare = format!("/appointment_types?subdomain=acme&location_id={BARE}");
     for (path, body) in [("/webhook_endpoints", json!({"target_url": "https://8.8.8.8/two"})), (&bare, kind.clone())] {
         let reply = world.post(path, body).reply().await;
-        let said = "The server's storage is full or has failed; writes are refused. Please try again later.";
-        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (503, &json!([said])), "{path}");
+        let message = "The server's storage is full or has failed; writes are refused. Please try again later.";
+        assert_eq!((reply.status.as_u16(), &reply.json()["error"]), (503, &json!([message])), "{path}");
         assert_eq!(reply.header("Retry-After"), Some("30"), "{path}");
     }
     world.get(&before).ok().await;
@@ -108,11 +108,11 @@ async fn a_test_message_is_sent_and_shown_in_the_log() {
     let path = endpoint(&world, &url(&receiver, 200)).await;
     let id = test(&world, &path).await;
     let one = has_status(&world, &format!("{path}/deliveries/{id}"), "delivered").await;
-    let said = ["resource_type", "event_name", "attempts", "response_code", "failure_reason", "next_attempt_at"];
-    let said = said.map(|field| one[field].clone());
+    let values = ["resource_type", "event_name", "attempts", "response_code", "failure_reason", "next_attempt_at"];
+    let values = values.map(|field| one[field].clone());
     let expected =
         [json!("webhook_endpoint"), json!("webhook_endpoint.test"), json!(1), json!(200), Value::Null, Value::Null];
-    assert_eq!(said, expected);
+    assert_eq!(values, expected);
     let got = receiver.received().remove(0);
     assert_eq!((&got.headers["delivery-id"], &got.headers["webhook-id"]), (&id, &id));
     assert_eq!(one["message"], got.json(), "what its owner is shown is what was sent");
@@ -430,7 +430,7 @@ async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
         let subscribe = format!("{path}/webhook_subscriptions?subdomain=acme");
         world.post(&subscribe, json!({"resource_type": kind, "event": event})).answers(201).await;
     }
-    let told = || {
+    let counts = || {
         [Event::AppointmentInsertion, Event::PaymentCreated]
             .map(|event| known.subscribed(InstitutionId(1), event).len())
     };
@@ -439,19 +439,19 @@ async fn messages_beyond_the_rights_of_a_key_are_not_sent() {
         all.iter_mut().filter(|key| key.name == ACME_KEY).for_each(change);
         world.api.replace_keys(all);
     };
-    assert_eq!(told(), [1, 1]);
+    assert_eq!(counts(), [1, 1]);
     changed(|key| key.grants.financial = false);
-    assert_eq!(told(), [1, 0]);
+    assert_eq!(counts(), [1, 0]);
     changed(|key| key.institutions = vec![InstitutionId(2)]);
-    assert_eq!(told(), [0, 0], "another key of the institution belongs to another organisation");
+    assert_eq!(counts(), [0, 0], "another key of the institution belongs to another organisation");
     changed(|key| key.locations = Some(vec![LocationId(MAIN)]));
-    assert_eq!(told(), [0, 0], "messages concern all locations");
+    assert_eq!(counts(), [0, 0], "messages concern all locations");
     world.api.replace_keys(keys().into_iter().filter(|key| key.name != ACME_KEY).collect());
-    assert_eq!(told(), [0, 0]);
+    assert_eq!(counts(), [0, 0]);
     let renewed = keys().into_iter().map(|key| match key.name.as_str() {
         ACME_KEY => ApiKey { hash: hash("another"), ..key },
         _ => key,
     });
     world.api.replace_keys(renewed.collect());
-    assert_eq!(told(), [1, 1], "whichever key of the organisation");
+    assert_eq!(counts(), [1, 1], "whichever key of the organisation");
 }

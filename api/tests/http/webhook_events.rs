@@ -651,14 +651,14 @@ async fn fees_are_sent_only_to_keys_with_the_grant() {
     entry(&world, Resource::Procedures, ("procedure 1", "procedure 1"), change).await;
     entry(&world, Resource::TreatmentPlans, ("plan 1", "plan 1"), json!({"status": "rejected"})).await;
     let procedure = json!({"procedure": {"name": "Deep cleaning", "fee": usd("99.00")}});
-    let told = granted.wait_for("procedure_updated", &procedure).await;
-    assert_eq!(told["data"]["previous_attributes"]["fee"]["currency"], "USD");
+    let message = granted.wait_for("procedure_updated", &procedure).await;
+    assert_eq!(message["data"]["previous_attributes"]["fee"]["currency"], "USD");
     let plan = json!({"treatment_plan": {"procedures": [{"code": "D0120", "fee": usd("50.00")}]}});
     granted.wait_for("treatment_plan_updated", &plan).await;
 
     let procedure = json!({"procedure": {"name": "Deep cleaning", "fee": null}});
-    let told = withheld.wait_for("procedure_updated", &procedure).await;
-    let before = told["data"]["previous_attributes"].as_object().unwrap();
+    let message = withheld.wait_for("procedure_updated", &procedure).await;
+    let before = message["data"]["previous_attributes"].as_object().unwrap();
     assert!(before.contains_key("name") && !before.contains_key("fee"), "{before:?}");
     let plan = json!({"treatment_plan": {"procedures": [{"code": "D0120", "fee": null}]}});
     withheld.wait_for("treatment_plan_updated", &plan).await;

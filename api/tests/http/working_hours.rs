@@ -184,7 +184,7 @@ async fn hours_refused_by_the_ehr_are_reverted() {
     let world = world().await;
     let refused = world.post(SECONDS, seconds_hour(json!({"begin_time": "00:07"}))).answers(201).await;
     let one = format!("/working_hours/{}?subdomain=acme", refused["data"]["id"]);
-    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "no provider works then").await["data"].clone();
     assert_eq!(shown["active"], json!(false));
     assert_eq!(world.get(&format!("{SECONDS}&source=manual")).ok().await["data"], json!([]));
     // Corrected hours are written again.
@@ -194,7 +194,7 @@ async fn hours_refused_by_the_ehr_are_reverted() {
     assert_eq!(shown.get("failure_reason"), None);
 
     world.patch(&one, json!({"working_hour": {"begin_time": "00:07"}})).ok().await;
-    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "nobody works then").await["data"].clone();
+    let shown = world.until(&one, |it| it["data"]["failure_reason"] == "no provider works then").await["data"].clone();
     assert_eq!((&shown["begin_time"], &shown["active"]), (&json!("18:00"), &json!(true)));
 }
 
@@ -285,15 +285,18 @@ async fn hours_with_likely_typing_errors_are_refused_or_named() {
         .post(PATH, hour(json!({"days": ["Sunday"], "begin_time": "17:00", "end_time": "09:00"})))
         .answers(201)
         .await;
-    let said = made["description"].as_str().unwrap();
-    assert!(said.contains("The hours end after midnight: at 09:00 of the next day."), "{said}");
+    let description = made["description"].as_str().unwrap();
+    assert!(description.contains("The hours end after midnight: at 09:00 of the next day."), "{description}");
     let one = format!("/working_hours/{}?subdomain=acme", made["data"]["id"]);
     assert_eq!(world.patch(&one, json!({"working_hour": {"end_time": "17:00"}})).fails(400).await, none);
     let past =
         world.patch(&one, json!({"working_hour": {"specific_date": "2020-01-06", "end_time": "18:00"}})).ok().await;
-    let said = past["description"].as_str().unwrap();
-    assert!(said.contains("specific_date 2020-01-06 is in the past: these hours offer no slots."), "{said}");
-    assert!(!said.contains("midnight"), "{said}");
+    let description = past["description"].as_str().unwrap();
+    assert!(
+        description.contains("specific_date 2020-01-06 is in the past: these hours offer no slots."),
+        "{description}"
+    );
+    assert!(!description.contains("midnight"), "{description}");
     let whole_day = hour(json!({"days": ["Saturday"], "begin_time": "00:00", "end_time": "24:00"}));
     let made = world.post(PATH, whole_day).answers(201).await;
     assert!(!made["description"].as_str().unwrap().contains("midnight"));

@@ -105,11 +105,11 @@ async fn operators_retry_and_drop_writes() {
     let world = world().await;
     let feed = "/changes?subdomain=acme&location_id=1";
     let start = world.get(feed).ok().await;
-    let told = |id: &Value, what| {
+    let act_on = |id: &Value, what| {
         let id = id.as_str().unwrap();
         world.post(&format!("/write_requests/{id}/{what}?subdomain=acme&location_id=1"), json!({}))
     };
-    let (retry, drop) = (|id: &Value| told(id, "retry"), |id: &Value| told(id, "drop"));
+    let (retry, drop) = (|id: &Value| act_on(id, "retry"), |id: &Value| act_on(id, "drop"));
     for unknown in [retry(&json!("1-77")), drop(&json!("1-77"))] {
         assert_eq!(unknown.fails(404).await, ["Write Request with id 1-77 not found"]);
     }
@@ -181,8 +181,8 @@ async fn operators_retry_and_drop_writes() {
     assert!(theirs.all(|it| it.get("ehr_writeback").is_none()), "made in the practice: {listed}");
     let since = start["page_info"]["end_cursor"].as_str().unwrap();
     let changes = world.get(&format!("{feed}&since={since}&resource[]=appointments")).ok().await;
-    let told: Vec<Value> = each(&changes["data"], "record");
-    assert_eq!(found(&json!(told))["ehr_writeback"], json!("failed"), "{changes}");
+    let records: Vec<Value> = each(&changes["data"], "record");
+    assert_eq!(found(&json!(records))["ehr_writeback"], json!("failed"), "{changes}");
     let cancel = world.post("/intent/booking/cancel?subdomain=acme", json!({"booking_ref": booked}));
     let refused = cancel.answers(409).await;
     let why = "The practice's system refused the booking; there is nothing to cancel.";

@@ -238,8 +238,8 @@ pub(crate) fn view(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
 }
 
 /// Items of the crate with the views, which this crate does not depend on.
-const CONVERSION: &str = "crate::views::parts::ViewField::view";
-const ORIGIN: &str = "crate::views::parts::foreign_id_type";
+const CONVERSION: &str = "crate::views::common::ViewField::view";
+const ORIGIN: &str = "crate::views::common::foreign_id_type";
 
 fn path(text: &str) -> syn::Result<Path> {
     syn::parse_str(text)

@@ -233,24 +233,24 @@ impl Connected {
         let processor = if kind == AdapterCallKind::Pull { limits.pull_processor } else { limits.processor };
         let ends = Instant::now() + allowed;
         let state = CallState::new(self.link.clone(), adapter.manifest.clone(), limits, ends, trace.clone(), tag);
-        let (running, memory, told) = (adapter.clone(), state.copy_limit(), trace.clone());
+        let (running, memory, trap_trace) = (adapter.clone(), state.copy_limit(), trace.clone());
         let link = self.link.clone();
         let guest = async move {
             let (_place, began, host) = (place, Instant::now(), running.host.clone());
-            let (adapter, told_of) = (running.manifest.clone(), told.clone());
+            let (adapter, call_trace) = (running.manifest.clone(), trap_trace.clone());
             let run = async {
-                let trapped = |error| CallAborted::Trap(trap::reason(&error, memory, &told));
+                let trapped = |error| CallAborted::Trap(trap::reason(&error, memory, &trap_trace));
                 let instance = Instance::new(running.clone(), state).await.map_err(trapped)?;
                 work(instance).await.map_err(trapped)
             };
-            let run = metered(run, processor, &host.turns, &told_of.spending);
+            let run = metered(run, processor, &host.turns, &call_trace.spending);
             let ended = match timeout_at(ends, run).await {
                 Ok(Ok(ended)) => ended,
                 Ok(Err(CpuBudgetExceeded)) => Err(CallAborted::OutOfProcessor(processor)),
                 Err(_) => Err(CallAborted::OutOfTime(allowed)),
             };
-            let costs = ended_as(&ended, told_of.spending.costs(began.elapsed()));
-            host.costs.note(&adapter.id, &link.location, told_of.name, &costs);
+            let costs = ended_as(&ended, call_trace.spending.costs(began.elapsed()));
+            host.costs.note(&adapter.id, &link.location, call_trace.name, &costs);
             let ended = ended.map(|answer| answer.map(accept));
             link.last_was_short[kind as usize].store(began.elapsed() < SHORT_CALL, Ordering::Relaxed);
             ended
@@ -290,7 +290,7 @@ impl Connected {
         let retry = |reason| Fault::RetryLater { reason, after: None };
         let lost = |ended: CallAborted| ended.before_it_began().unwrap_or_else(|begun| retry(begun.reason()));
         let answer = self.call(kind, deadline, &trace, None, work, accept).await.map_err(lost)?;
-        answer.map_err(|fault| trace.heard(fault))?.map_err(|rule| retry(broken_contract(&rule)))
+        answer.map_err(|fault| trace.adjust_fault(fault))?.map_err(|rule| retry(broken_contract(&rule)))
     }
 
     /// Makes a call that writes. If the EHR may have received a request and there is no valid receipt, the outcome is
@@ -309,7 +309,7 @@ impl Connected {
         let answer =
             self.call(AdapterCallKind::Push, deadline, &trace, tag, work, convert::receipt).await.map_err(lost)?;
         answer
-            .map_err(|fault| trace.heard(fault))?
+            .map_err(|fault| trace.adjust_fault(fault))?
             // The guest reports a completed write, whether or not it sent a request.
             .map_err(|broken| Fault::Unknown(broken_contract(&format!("receipt, {broken}"))))
     }

@@ -229,7 +229,7 @@ impl clock::Host for CallState {
 
     fn to_local(&mut self, at: i64) -> wasmtime::Result<clock::Local> {
         zones::to_local(self.link.zone, at)
-            .ok_or_else(|| wasmtime::Error::msg("to-local: the instant lies outside the years 1 to 9999"))
+            .ok_or_else(|| wasmtime::Error::msg("to-local: the instant is outside the years 1 to 9999"))
     }
 }
 

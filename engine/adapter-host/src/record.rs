@@ -271,11 +271,11 @@ mod tests {
     }
 
     /// Returns the error for a record of the contract that is built from the fields and then corrupted.
-    macro_rules! said {
-        ($resource:ident, $body:ident, $fields:expr, |$record:ident| $spoil:expr) => {{
+    macro_rules! rejection {
+        ($resource:ident, $body:ident, $fields:expr, |$record:ident| $change:expr) => {{
             let EhrRecord::$body(sound) = record(Resource::$resource, $fields) else { unreachable!("one of its kind") };
             let mut $record: types::$body = sound.write();
-            $spoil;
+            $change;
             read(wit::Record::$body($record)).1.err().map_or_else(String::new, |broken| broken.to_string())
         }};
     }
@@ -291,83 +291,83 @@ mod tests {
         let claim = || json!({"totals": {"paid": usd("1")}, "payouts": [{"charge": "C-1"}]});
         let alert = json!({"patient": "P-1", "note": "n", "disabled_at": 0});
         let form = json!({"title": "t", "schema_json": "{}"});
-        for (said, expected) in [
+        for (rejection, expected) in [
             (
-                said!(Coverages, Coverage, coverage(), |it| it.patient.clear()),
+                rejection!(Coverages, Coverage, coverage(), |it| it.patient.clear()),
                 "field patient: must have 1 to 200 bytes",
             ),
             (
-                said!(Coverages, Coverage, coverage(), |it| it.effective_date = Some("2026-02-30".into())),
+                rejection!(Coverages, Coverage, coverage(), |it| it.effective_date = Some("2026-02-30".into())),
                 "field effective_date: must be a date, YYYY-MM-DD",
             ),
             (
-                said!(PatientAlerts, PatientAlert, alert, |it| it.disabled_at = Some(i64::MAX)),
+                rejection!(PatientAlerts, PatientAlert, alert, |it| it.disabled_at = Some(i64::MAX)),
                 "field disabled_at: must be in the years 1 to 9999",
             ),
             (
-                said!(Payments, Payment, payment(), |it| it.amount.amount = "1e3".into()),
+                rejection!(Payments, Payment, payment(), |it| it.amount.amount = "1e3".into()),
                 "field amount: must be an amount",
             ),
             (
-                said!(Payments, Payment, payment(), |it| it.amount.amount = "--1".into()),
+                rejection!(Payments, Payment, payment(), |it| it.amount.amount = "--1".into()),
                 "field amount: must be an amount",
             ),
             (
-                said!(Payments, Payment, payment(), |it| it.amount.amount = "+-1".into()),
+                rejection!(Payments, Payment, payment(), |it| it.amount.amount = "+-1".into()),
                 "field amount: must be an amount",
             ),
             (
-                said!(Payments, Payment, payment(), |it| it.amount.amount = "1.".into()),
+                rejection!(Payments, Payment, payment(), |it| it.amount.amount = "1.".into()),
                 "field amount: must be an amount",
             ),
             (
-                said!(Payments, Payment, payment(), |it| it.amount.currency = "usd".into()),
+                rejection!(Payments, Payment, payment(), |it| it.amount.currency = "usd".into()),
                 "field amount: must have a currency of three capital letters",
             ),
             (
-                said!(Claims, Claim, claim(), |it| it.totals.paid.as_mut().unwrap().amount.clear()),
+                rejection!(Claims, Claim, claim(), |it| it.totals.paid.as_mut().unwrap().amount.clear()),
                 "field totals.paid: must be an amount",
             ),
             (
-                said!(Claims, Claim, claim(), |it| it.payouts[0].charge = Some(String::new())),
+                rejection!(Claims, Claim, claim(), |it| it.payouts[0].charge = Some(String::new())),
                 "field payouts.charge: must have 1 to 200 bytes",
             ),
             (
-                said!(Procedures, Procedure, json!({}), |it| it.treatment_plans = vec!["t".into(); 1_001]),
+                rejection!(Procedures, Procedure, json!({}), |it| it.treatment_plans = vec!["t".into(); 1_001]),
                 "field treatment_plans: must have at most 1000",
             ),
             (
-                said!(FormSchemas, FormSchema, form, |it| it.schema_json = "[]".into()),
+                rejection!(FormSchemas, FormSchema, form, |it| it.schema_json = "[]".into()),
                 "field schema_json: must be a JSON object",
             ),
             (
-                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
+                rejection!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
                     vec![message(Some("x".repeat(40_000)), None); 2]),
                 "field messages: must have at most 65536 bytes as JSON",
             ),
             (
-                said!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
+                rejection!(Conversations, Conversation, json!({"messages_json": "[]"}), |it| it.messages =
                     vec![message(None, Some(i64::MAX))]),
                 "field messages: must be in the years 1 to 9999",
             ),
             (
-                said!(InsurancePlans, InsurancePlan, json!({"name": "n"}), |it| it.benefit_year_renewal_month =
+                rejection!(InsurancePlans, InsurancePlan, json!({"name": "n"}), |it| it.benefit_year_renewal_month =
                     Some(13)),
                 "field benefit_year_renewal_month: must be 1",
             ),
             (
-                said!(Fees, Fee, json!({"fee_schedule": "F", "amount": usd("1")}), |it| it.procedure_code =
+                rejection!(Fees, Fee, json!({"fee_schedule": "F", "amount": usd("1")}), |it| it.procedure_code =
                     Some("".into())),
                 "field procedure_code: must have 1",
             ),
             (
-                said!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
+                rejection!(PaymentTypes, PaymentType, json!({"name": "n", "active": true}), |it| {
                     it.extra = vec![types::ExtraValue { name: "a".into(), value: "b".into() }; 65]
                 }),
                 "field extra: must have at most 64 values",
             ),
         ] {
-            assert!(said.starts_with(expected), "{said}, not {expected}");
+            assert!(rejection.starts_with(expected), "{rejection}, not {expected}");
         }
     }
 
@@ -382,16 +382,16 @@ mod tests {
             let EhrRecord::Procedure(procedure) = record(Resource::Procedures, fields) else {
                 unreachable!("a procedure")
             };
-            let mut said: types::Procedure = procedure.write();
-            said.status = Some(types::ProcedureStatus::Other("on hold".into()));
-            let (_, Ok(read)) = read(wit::Record::Procedure(said)) else { panic!("any word is taken") };
+            let mut written: types::Procedure = procedure.write();
+            written.status = Some(types::ProcedureStatus::Other("on hold".into()));
+            let (_, Ok(read)) = read(wit::Record::Procedure(written)) else { panic!("any word is taken") };
             (read.fields().get("status").cloned(), read.fields()["extra"].clone())
         };
         assert_eq!(procedure(json!([["a", "b"]])), (None, json!([["a", "b"], ["status", "on hold"]])));
         assert_eq!(
             procedure(json!([["status", "held"]])),
             (None, json!([["status", "held"]])),
-            "the adapter's own stands"
+            "the adapter's own value stays"
         );
         let full = json!(vec![["a", "b"]; EXTRA_PAIRS]);
         assert_eq!(procedure(full.clone()), (None, full), "no room is no reason to refuse the record");
@@ -402,10 +402,10 @@ mod tests {
         let EhrRecord::Conversation(empty) = record(Resource::Conversations, json!({"messages_json": "[]"})) else {
             unreachable!("a conversation")
         };
-        let mut said: types::Conversation = empty.write();
+        let mut written: types::Conversation = empty.write();
         let spoken = types::Message { from: Some("patient".into()), ..message(Some("Zähne".into()), Some(5)) };
-        said.messages = vec![spoken, message(None, None)];
-        let (_, Ok(read)) = read(wit::Record::Conversation(said)) else { panic!("a conversation") };
+        written.messages = vec![spoken, message(None, None)];
+        let (_, Ok(read)) = read(wit::Record::Conversation(written)) else { panic!("a conversation") };
         assert_eq!(read.fields()["messages_json"], r#"[{"from":"patient","text":"Zähne","at":5},{}]"#);
     }
 
@@ -416,10 +416,10 @@ mod tests {
             json!({"patient": "P-1", "procedure_code": "", "fee": {"amount": "-0.50", "currency": "EUR"}, "extra": [["a", ""]]}),
         );
         let EhrRecord::Charge(shown) = charge.clone() else { unreachable!("a charge") };
-        let mut said: types::Charge = shown.write();
-        assert_eq!(read(wit::Record::Charge(said.clone())), ("charge", Ok(charge)));
-        said.fee = Some(types::Money { amount: "+2".into(), currency: "EUR".into() });
-        let (_, Ok(signed)) = read(wit::Record::Charge(said)) else { panic!("a sign is allowed") };
+        let mut written: types::Charge = shown.write();
+        assert_eq!(read(wit::Record::Charge(written.clone())), ("charge", Ok(charge)));
+        written.fee = Some(types::Money { amount: "+2".into(), currency: "EUR".into() });
+        let (_, Ok(signed)) = read(wit::Record::Charge(written)) else { panic!("a sign is allowed") };
         assert_eq!(signed.fields()["fee"]["amount"], "2");
         assert!(!signed.fields().contains_key("provider"), "what is not known goes");
         let EhrRecord::Patient(patient) = record(

@@ -83,12 +83,12 @@ impl Trace {
     }
 
     /// Converts the fault returned by a guest: adjusts it to the state of the gate and redacts its reason.
-    pub(crate) fn heard(&self, fault: wit::Fault) -> Fault {
-        let mut heard = match convert::fault(fault) {
+    pub(crate) fn adjust_fault(&self, fault: wit::Fault) -> Fault {
+        let mut adjusted = match convert::fault(fault) {
             Fault::GateClosed if self.link.as_ref().is_none_or(|link| link.gate.is_none()) => self.no_gate(),
             fault => self.judge(fault),
         };
-        match &mut heard {
+        match &mut adjusted {
             Fault::Rejected(reason)
             | Fault::RetryLater { reason, .. }
             | Fault::Unknown(reason)
@@ -98,7 +98,7 @@ impl Trace {
             | Fault::NotBegun(reason) => *reason = self.redacted(reason, REASON_BYTES),
             Fault::GateClosed => {}
         }
-        heard
+        adjusted
     }
 
     /// Returns the fault of a guest that reports a closed gate although its data source has no gate.

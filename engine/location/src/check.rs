@@ -30,7 +30,8 @@ impl Location {
     /// 2. A booking that is not in the EHR has exactly one insert in the queue; one that is in the EHR has none.
     fn one_insert_per_pending_booking(&self) {
         for (id, appointment) in &self.state.appointments {
-            let inserts = self.state.queue.of(*id).filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
+            let inserts =
+                self.state.queue.for_appointment(*id).filter(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let expected = usize::from(appointment.insert == Insert::Pending);
             assert_eq!(inserts.count(), expected, "invariant 2: inserts of appointment {id}");
         }
@@ -48,10 +49,10 @@ impl Location {
         for (id, appointment) in &self.state.appointments {
             for Replaced { write: replaced, .. } in &appointment.replaced {
                 let work = WriteIntent::CancelReplaced { appointment: *id, replaced: *replaced };
-                let cancels = self.state.queue.of(*id).filter(|(_, write)| write.work == work);
+                let cancels = self.state.queue.for_appointment(*id).filter(|(_, write)| write.work == work);
                 assert!(cancels.count() <= 1, "invariant 2: cancellations of {replaced}, replaced of appointment {id}");
             }
-            let mut writes = self.state.queue.of(*id);
+            let mut writes = self.state.queue.for_appointment(*id);
             let left = !appointment.replaced.is_empty()
                 || writes.any(|(_, write)| matches!(write.work, WriteIntent::Replace(_)));
             assert!(!appointment.gone || left, "invariant 2: appointment {id} is gone, and nothing of it is left");
@@ -102,10 +103,10 @@ impl Location {
 
     /// 9. Local hours match those confirmed by the EHR, unless a change is pending.
     fn hours_agree(&self) {
-        for (id, told) in &self.state.confirmed_hours {
+        for (id, confirmed) in &self.state.confirmed_hours {
             let changing = self.state.queue.for_record(Resource::WorkingHours, id.0.into()).next().is_some();
-            let agrees = self.state.hours.get(id) == Some(told);
-            assert!(changing || agrees, "invariant 9: hours {id} stand as the EHR has them");
+            let agrees = self.state.hours.get(id) == Some(confirmed);
+            assert!(changing || agrees, "invariant 9: hours {id} are as the EHR has them");
         }
     }
 }

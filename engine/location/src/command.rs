@@ -88,15 +88,15 @@ pub enum Command {
     /// A pulled appointment turned out to be a duplicate of one that a write of ours created.
     DuplicateFound {
         /// The duplicate that was created for the pulled record.
-        twin: AppointmentId,
+        duplicate: AppointmentId,
         /// The pulled data, under the id of our appointment.
         record: PulledAppointment,
     },
     /// Pulled working hours turned out to be a duplicate of hours that a write of ours created.
     HourDuplicateFound {
         /// The duplicate that was created for the pulled record.
-        twin: WorkingHourId,
-        ours: WorkingHourId,
+        duplicate: WorkingHourId,
+        local: WorkingHourId,
         /// The hours as the EHR shows them; `None` if the EHR has removed them since.
         shown: Option<WorkingHour>,
     },

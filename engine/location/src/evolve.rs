@@ -9,7 +9,7 @@ use crate::{
     state::{Hold, Key},
     sync::{
         page::PulledAppointment,
-        pulls::{DescribeFailure, PageShown, PullCall, Sweep},
+        pulls::{DescribeFailure, PageSummary, PullCall, Sweep},
     },
     writes::{
         breaker::CircuitBreaker,
@@ -174,7 +174,7 @@ impl State {
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.retry_at = None;
             }
-            Event::ReadAnew { resource } => self.pulls.read_anew(*resource),
+            Event::ReadAnew { resource } => self.pulls.restart_reading(*resource),
             Event::PullStarted { resource, call, until, asked_at, written } => {
                 self.quota.take(quota, at);
                 let written_during_pull = written.clone();
@@ -182,7 +182,7 @@ impl State {
                 self.pulls.calling = Some(PullCall { resource, call, asked_at, until: *until, written_during_pull });
                 self.pulls.next_call = call + 1;
                 self.pulls.retry_at = None;
-                self.pulls.page_asked(resource, asked_at);
+                self.pulls.page_requested(resource, asked_at);
             }
             Event::PullFailed { resource, reason, retry_at } => {
                 self.pulls.calling = None;
@@ -219,7 +219,7 @@ impl State {
                 if *needs_full_pass {
                     self.pulls.needs_full_pass.insert(*resource);
                 }
-                let shown = PageShown {
+                let shown = PageSummary {
                     records: *records,
                     distinct: distinct.unwrap_or(*records),
                     others: *others,
@@ -232,7 +232,7 @@ impl State {
                 };
                 self.pulls.put_off = None;
                 self.pulls.cursors.insert(*resource, cursor.clone());
-                self.pulls.shown_again(*resource, shown_again);
+                self.pulls.clear_missing(*resource, shown_again);
                 let (number, asked) = self.pulls.page_applied(at, *resource, shown, missing);
                 self.pulls.note_skipped(*resource, asked, (skipped, read_again), (*whole && *last).then_some(number));
             }
@@ -285,7 +285,7 @@ impl State {
             }
             Event::DeletionsAccepted { resource } => {
                 self.pulls.accepted.insert(*resource);
-                self.pulls.ask_for_cycle(at);
+                self.pulls.request_cycle(at);
             }
             Event::CycleFinished { next } => {
                 if self.pulls.cycle_ended(at, *next) {
@@ -294,7 +294,7 @@ impl State {
                 }
             }
             Event::SyncRequested => {
-                self.pulls.ask_for_cycle(at);
+                self.pulls.request_cycle(at);
                 self.try_at_once(at);
             }
             Event::ReadRequested { everything } => self.pulls.read_requested(at, *everything),
@@ -342,7 +342,7 @@ impl State {
     /// Sets the deadline of a pending insert or replacement to the start of the appointment at its new placement.
     fn insert_in_time_for(&mut self, id: AppointmentId, place: Placement) {
         let inserts = |work| matches!(work, WriteIntent::CreateAppointment(_) | WriteIntent::Replace(_));
-        let inserts = self.queue.of(id).filter(|(_, w)| inserts(w.work));
+        let inserts = self.queue.for_appointment(id).filter(|(_, w)| inserts(w.work));
         for write in inserts.map(|(write, _)| write).collect::<Vec<_>>() {
             self.queue.update(write, |w| w.deadline = place.span.start);
         }
@@ -351,7 +351,7 @@ impl State {
     /// Records that a write of ours reached the EHR during a read. The running pass may already be beyond the record,
     /// so it counts as shown.
     fn written_during_pull(&mut self, resource: Resource, id: u64) {
-        self.pulls.shown_again(resource, &[id]);
+        self.pulls.clear_missing(resource, &[id]);
         if let Some(call) = self.pulls.calling.as_mut().filter(|call| call.resource == resource) {
             call.written_during_pull.insert(id);
         }
@@ -379,10 +379,10 @@ impl State {
     /// Stores hours as the EHR shows them. Marks a write in flight as superseded if they match neither the confirmed
     /// nor the sent hours.
     fn hour_shown(&mut self, shown: &WorkingHour) {
-        let told = self.confirmed_hours.insert(shown.id, shown.clone());
+        let previous = self.confirmed_hours.insert(shown.id, shown.clone());
         let sent = self.queue.for_record(Resource::WorkingHours, shown.id.0.into()).find(|(_, w)| !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent_hour.as_deref())) else { return };
-        if sent.is_some() && sent != Some(shown) && told.as_ref() != Some(shown) {
+        if sent.is_some() && sent != Some(shown) && previous.as_ref() != Some(shown) {
             self.queue.update(write, |w| w.superseded = true);
         }
     }
@@ -424,8 +424,10 @@ impl State {
     /// Marks a reschedule in flight as superseded if the EHR shows a placement that is neither confirmed nor sent.
     fn superseded_by_pull(&mut self, record: &PulledAppointment) {
         let confirmed = self.appointments.get(&record.id).and_then(|a| a.confirmed);
-        let sent =
-            self.queue.of(record.id).find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
+        let sent = self
+            .queue
+            .for_appointment(record.id)
+            .find(|(_, w)| matches!(w.work, WriteIntent::Reschedule(_)) && !w.withdrawable());
         let Some((write, sent)) = sent.map(|(write, w)| (write, w.sent)) else { return };
         if ![confirmed, sent].contains(&Some(record.placement)) {
             self.queue.update(write, |w| w.superseded = true);

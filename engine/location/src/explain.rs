@@ -13,7 +13,7 @@ use crate::{
     rules::{Candidate, PatientFacts},
     schedule::{
         calendar::Entry,
-        slots::{Fit, Restrictions, StartFilter, Wanted, fits, restricted_slots},
+        slots::{Fit, RequestedSlot, Restrictions, StartFilter, fits, restricted_slots},
     },
 };
 
@@ -225,7 +225,7 @@ impl Location {
         }
         let providers = self.providers_of(query);
         for date in days {
-            let first = self.first_wanted(query, starts, date);
+            let first = self.first_considered(query, starts, date);
             if providers.is_empty() {
                 found.add(Reason::NoWorkingHours, first.start);
             }
@@ -256,22 +256,22 @@ impl Location {
             allows: &|_: &Slot| true,
         };
         let open = |hour: &&WorkingHour| !hour.operatory.is_some_and(|id| closed.operatories.contains(&id));
-        let hours = self.hours().filter(|hour| of_any_type.asks_for(hour));
+        let hours = self.hours().filter(|hour| of_any_type.matches(hour));
         let (searched, others): (Vec<&WorkingHour>, Vec<&WorkingHour>) =
-            hours.partition(|hour| query.asks_for(hour) && open(hour));
+            hours.partition(|hour| query.matches(hour) && open(hour));
         let mut candidates = restricted_slots(searched, &free, zone, &of_type, Some(&unrestricted));
         // Hours that the search leaves out have the grid of their own windows. Times that bookable hours also cover
         // are candidates on the grid of the search, unless it is restricted to other hours.
         let left_out = restricted_slots(others, &free, zone, &of_any_type, Some(&unrestricted));
         let usable: Vec<&WorkingHour> = self.hours().filter(open).collect();
         candidates.extend(left_out.into_iter().filter(|slot| {
-            let wanted = Wanted {
+            let requested = RequestedSlot {
                 slot: *slot,
                 appointment_type: query.appointment_type,
                 join_blocks: query.join_blocks,
                 own: Vec::new(),
             };
-            fits(usable.iter().copied(), &free, zone, &wanted) != Fit::Free
+            fits(usable.iter().copied(), &free, zone, &requested) != Fit::Free
         }));
         candidates.sort_by_key(|slot| (slot.span.start, slot.provider, slot.operatory));
         candidates.truncate(most);
@@ -287,7 +287,7 @@ impl Location {
     }
 
     /// Returns the first time of a day that a search would consider if providers always worked.
-    fn first_wanted(&self, query: &SlotQuery, starts: &StartFilter, date: Date) -> Span {
+    fn first_considered(&self, query: &SlotQuery, starts: &StartFilter, date: Date) -> Span {
         let zone = &self.settings.zone;
         let minutes = starts.earliest.and_then(|minutes| u16::try_from(minutes).ok()).unwrap_or(0);
         let start = zone.resolve(date, minutes).first().max(query.not_before);
@@ -296,8 +296,8 @@ impl Location {
 
     /// Returns an operatory of the search in which the provider works, preferably on this day.
     fn usual_operatory(&self, query: &SlotQuery, provider: ProviderId, date: Date) -> Option<OperatoryId> {
-        let theirs = self.state.hours.values().filter(|hour| hour.provider == provider && is_in(query, hour));
-        let usual = theirs.min_by_key(|hour| !(hour.active && hour.applies_on(date)));
+        let of_provider = self.state.hours.values().filter(|hour| hour.provider == provider && is_in(query, hour));
+        let usual = of_provider.min_by_key(|hour| !(hour.active && hour.applies_on(date)));
         usual.map_or(query.operatories.first().copied(), |hour| hour.operatory)
     }
 

@@ -62,9 +62,9 @@ impl Location {
             Command::RequestsSent { requests } => {
                 Decision::new(Reply::Done, vec![Event::RequestsSent { requests: *requests }])
             }
-            Command::DuplicateFound { twin, record } => self.merge_duplicate(cx, *twin, record),
-            Command::HourDuplicateFound { twin, ours, shown } => {
-                self.merge_duplicate_hour(*twin, *ours, shown.as_ref())
+            Command::DuplicateFound { duplicate, record } => self.merge_duplicate(cx, *duplicate, record),
+            Command::HourDuplicateFound { duplicate, local, shown } => {
+                self.merge_duplicate_hour(*duplicate, *local, shown.as_ref())
             }
             Command::RetryWrite(retry) => self.retry_write(cx, retry)?,
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed)?,

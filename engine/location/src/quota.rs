@@ -23,21 +23,21 @@ impl Bucket {
         i64::from(quota.burst.max(1)) * MINUTE
     }
 
-    fn spent_at(&self, quota: Quota, now: Timestamp) -> i64 {
+    fn used_at(&self, quota: Quota, now: Timestamp) -> i64 {
         let drained = now.since(self.at).max(0).saturating_mul(Bucket::rate(quota));
         self.spent.saturating_sub(drained).max(0)
     }
 
     /// Returns the number of calls that may start now.
     pub fn available(&self, quota: Quota, now: Timestamp) -> u32 {
-        let free = Bucket::most(quota) - self.spent_at(quota, now);
+        let free = Bucket::most(quota) - self.used_at(quota, now);
         u32::try_from((free / MINUTE).max(0)).unwrap_or(u32::MAX)
     }
 
     /// Returns the earliest time at which a call due at `due` may start. Nothing drains before `at`.
     pub fn next_at(&self, quota: Quota, due: Timestamp) -> Timestamp {
         let from = due.max(self.at);
-        let lacking = self.spent_at(quota, from) + MINUTE - Bucket::most(quota);
+        let lacking = self.used_at(quota, from) + MINUTE - Bucket::most(quota);
         if lacking <= 0 {
             return due;
         }
@@ -57,7 +57,7 @@ impl Bucket {
 
     /// Counts requests, even beyond the quota; later calls wait until the excess has drained.
     pub fn take_many(&mut self, quota: Quota, now: Timestamp, requests: u32) {
-        self.spent = self.spent_at(quota, now).saturating_add(i64::from(requests) * MINUTE);
+        self.spent = self.used_at(quota, now).saturating_add(i64::from(requests) * MINUTE);
         self.at = now;
     }
 }

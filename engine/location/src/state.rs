@@ -227,7 +227,7 @@ impl State {
 
     /// Returns the placements, other than the local one, at which the EHR may have an appointment.
     pub(crate) fn vacating(&self, id: AppointmentId, appointment: &CalendarAppointment) -> Vec<Placement> {
-        let on_the_way = self.queue.of(id).filter(|(_, write)| write.work.places());
+        let on_the_way = self.queue.for_appointment(id).filter(|(_, write)| write.work.places());
         // An unsent write will be sent with the current placement.
         let goes_to = |write: &Write| if write.withdrawable() { Some(appointment.placement) } else { write.sent };
         let mut places: Vec<Placement> = appointment.confirmed.into_iter().collect();
@@ -244,7 +244,7 @@ impl State {
         let ended: Vec<_> = self
             .appointments
             .iter()
-            .filter(|(id, a)| a.ended(before) && self.queue.of(**id).next().is_none())
+            .filter(|(id, a)| a.ended(before) && self.queue.for_appointment(**id).next().is_none())
             .map(|(id, _)| *id)
             .collect();
         for id in ended {

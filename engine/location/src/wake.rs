@@ -7,7 +7,7 @@ use crate::{
     Timestamp, WriteId, WriteIntent,
     event::{InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     random::mix,
-    schedule::slots::{Fit, Wanted, fits},
+    schedule::slots::{Fit, RequestedSlot, fits},
     settings::ConflictRule,
     writes::{intent::CallKind, queue::Write},
 };
@@ -25,7 +25,7 @@ impl Location {
         if !decision.events.is_empty() {
             return decision;
         }
-        let mut quota = self.requests_left(cx.now);
+        let mut quota = self.available_requests(cx.now);
         self.start_writes(cx, &mut quota, &mut decision);
         self.start_pull(cx, &mut quota, &mut decision);
         decision
@@ -132,7 +132,8 @@ impl Location {
 
     fn resolvable(&self) -> impl Iterator<Item = (AppointmentId, WriteId, &Write)> {
         self.state.conflicts.iter().filter_map(|id| {
-            let insert = self.state.queue.of(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
+            let insert =
+                self.state.queue.for_appointment(*id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(*id));
             let lost = insert.filter(|(_, write)| write.withdrawable() && self.slot_lost(*id));
             lost.map(|(write, pending)| (*id, write, pending))
         })
@@ -157,8 +158,9 @@ impl Location {
         operatories.filter(|operatory| Some(*operatory) != place.operatory).find_map(|operatory| {
             let slot = Slot { span: place.span, provider, operatory: Some(operatory) };
             let own = vec![Holder::Vacating(id)];
-            let wanted = Wanted { slot, appointment_type: appointment.appointment_type, join_blocks: true, own };
-            let fit = fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted);
+            let requested =
+                RequestedSlot { slot, appointment_type: appointment.appointment_type, join_blocks: true, own };
+            let fit = fits(self.hours(), &self.state.calendar, &self.settings.zone, &requested);
             (fit == Fit::Free).then_some(Placement { operatory: Some(operatory), ..place })
         })
     }

@@ -89,15 +89,15 @@ fn variant(staff: bool) -> impl Strategy<Value = Variant> {
 /// Runs the steps. A failure is reported with the whole log.
 fn tell(variant: &Variant, steps: &[SimStep]) -> Result<(), TestCaseError> {
     let mut sim = Sim::new(variant);
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         for step in steps {
             sim.step(step);
         }
         sim.settle();
     }));
-    told.map_err(|panic| {
-        let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        TestCaseError::fail(format!("{}\n{}", sim.log.join("\n"), said.unwrap_or_default()))
+    result.map_err(|panic| {
+        let message = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        TestCaseError::fail(format!("{}\n{}", sim.log.join("\n"), message.unwrap_or_default()))
     })
 }
 

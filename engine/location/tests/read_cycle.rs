@@ -411,7 +411,7 @@ fn skipped_records_are_kept_until_readable_or_a_whole_pass_ends() {
         read_again: vec!["a".to_owned()],
         ..numbered(3)
     });
-    assert_eq!(left_out(&world), ["b", "c", "d"], "a delta says nothing of the others");
+    assert_eq!(left_out(&world), ["b", "c", "d"], "a delta proves nothing about the others");
     world.run(&Command::SyncNow);
     world.page(PulledPage { whole: true, skipped: skipped(&["c"]), ..numbered(4) });
     assert_eq!(left_out(&world), ["b", "c", "d"]);

@@ -5,7 +5,7 @@ use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, ProviderId},
-    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, next_available},
+    slots::{Fit, RequestedSlot, Slot, SlotQuery, fits, free_slots, next_available},
     time::{DAY, HOUR, MINUTE, Millis, Span},
     zone::Zone,
 };
@@ -357,7 +357,7 @@ fn fits_reports_why_a_slot_cannot_be_booked() {
     calendar.insert(chair(1), hold, Holder::Hold(3));
     let fit = |operatory: Option<u64>, start: &str, length, appointment_type, join_blocks, own: &[Holder]| {
         let slot = slot(1, operatory, &format!("2026-01-05T{start}:00Z"), length);
-        fits(&hours, &calendar, &Zone::utc(), &Wanted { slot, appointment_type, join_blocks, own: own.to_vec() })
+        fits(&hours, &calendar, &Zone::utc(), &RequestedSlot { slot, appointment_type, join_blocks, own: own.to_vec() })
     };
     let first = Holder::Appointment(AppointmentId(1));
     let second = Holder::Appointment(AppointmentId(2));
@@ -397,14 +397,14 @@ fn nearest_returns_alternatives_by_provider_and_distance() {
         only(&[IMPLANT], at(3, 4, daily("09:00", "12:00"))),
     ];
     let taken = busy(&[(chair(1), "2026-01-05T10:00:00Z", "2026-01-05T11:00:00Z")]);
-    let wanted = Wanted {
+    let requested = RequestedSlot {
         slot: slot(1, 1, "2026-01-05T10:00:00Z", HOUR),
         appointment_type: Some(CLEANING),
         join_blocks: true,
         own: vec![],
     };
     let ask = |calendar: &Calendar, not_before: &str, count| {
-        nearest(&hours, calendar, &Zone::utc(), &wanted, utc(not_before), count)
+        nearest(&hours, calendar, &Zone::utc(), &requested, utc(not_before), count)
     };
     let found = ask(&taken, "2026-01-01T00:00:00Z", 5);
     let expected = [(2, "05T10"), (1, "05T09"), (1, "05T11"), (1, "04T11"), (1, "06T09")];
@@ -425,5 +425,5 @@ fn nearest_returns_alternatives_by_provider_and_distance() {
     assert_eq!(found, [slot(1, 1, "2026-02-20T10:00:00Z", HOUR), slot(1, 1, "2026-02-20T11:00:00Z", HOUR)]);
     assert_eq!(ask(&closed, "2026-12-01T00:00:00Z", 2), []);
     // A slot that is still free is not its own alternative.
-    assert!(!ask(&Calendar::new(), "2026-01-01T00:00:00Z", 50).contains(&wanted.slot));
+    assert!(!ask(&Calendar::new(), "2026-01-01T00:00:00Z", 50).contains(&requested.slot));
 }

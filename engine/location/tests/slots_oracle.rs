@@ -9,7 +9,7 @@ use location::{
     calendar::{Calendar, Column, Holder},
     hours::{HourKind, HourSource, Recurrence, RecurrenceUnit, Weekday, WorkingHour},
     ids::{AppointmentId, AppointmentTypeId, OperatoryId, ProviderId, WorkingHourId},
-    slots::{Fit, Slot, SlotQuery, Wanted, fits, free_slots, next_available},
+    slots::{Fit, RequestedSlot, Slot, SlotQuery, fits, free_slots, next_available},
     time::{DAY, MINUTE, Span, Timestamp},
     zone::{Date, Zone},
 };
@@ -291,8 +291,8 @@ proptest! {
     fn offered_slots_can_be_booked(case in cases()) {
         let (calendar, query) = (case.calendar(), &case.query);
         for slot in free_slots(&case.hours, &calendar, &case.zone, query) {
-            let wanted = Wanted { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
-            prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &wanted), Fit::Free);
+            let requested = RequestedSlot { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
+            prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &requested), Fit::Free);
         }
     }
 
@@ -301,7 +301,7 @@ proptest! {
         let (calendar, query) = (case.calendar(), &case.query);
         let start = case.zone.day(query.from).start.plus(minute * MINUTE);
         let slot = Slot { span: Span { start, end: start.plus(length * MINUTE) }, provider: ProviderId(provider), operatory: operatory.map(OperatoryId) };
-        let wanted = Wanted { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
+        let requested = RequestedSlot { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
         let busy = calendar.busy(slot.operatory, slot.provider, slot.span).next();
         let expected = match (on_duty(&case, &slot, None, query.join_blocks), on_duty(&case, &slot, query.appointment_type, query.join_blocks), busy) {
             (false, ..) => Fit::OutsideHours,
@@ -309,7 +309,7 @@ proptest! {
             (true, true, Some(entry)) => Fit::Busy(entry.holder),
             (true, true, None) => Fit::Free,
         };
-        prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &wanted), expected);
+        prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &requested), expected);
     }
 
     /// Expects the first following day that has a slot when queried alone. With an interval of a minute, the start of
@@ -329,14 +329,14 @@ proptest! {
         let (calendar, query) = (case.calendar(), &case.query);
         let span = Span { start: case.zone.day(query.from).start, end: case.zone.day(query.from).start.plus(query.length) };
         let slot = Slot { span, provider: ProviderId(1), operatory: Some(OperatoryId(1)) };
-        let wanted = Wanted { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
-        let found = nearest(&case.hours, &calendar, &case.zone, &wanted, query.not_before, count);
+        let requested = RequestedSlot { slot, appointment_type: query.appointment_type, join_blocks: query.join_blocks, own: vec![] };
+        let found = nearest(&case.hours, &calendar, &case.zone, &requested, query.not_before, count);
         prop_assert!(found.len() <= count);
         let rank = |slot: &Slot| (slot.provider != ProviderId(1), slot.span.start.since(span.start).abs(), slot.span.start, slot.provider);
         prop_assert!(found.is_sorted_by(|a, b| rank(a) < rank(b)));
         for slot in &found {
-            prop_assert!(slot.span.start >= query.not_before && *slot != wanted.slot && slot.span.length() == query.length);
-            prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &Wanted { slot: *slot, ..wanted.clone() }), Fit::Free);
+            prop_assert!(slot.span.start >= query.not_before && *slot != requested.slot && slot.span.length() == query.length);
+            prop_assert_eq!(fits(&case.hours, &calendar, &case.zone, &RequestedSlot { slot: *slot, ..requested.clone() }), Fit::Free);
         }
     }
 }

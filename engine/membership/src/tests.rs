@@ -185,7 +185,7 @@ fn an_institution_is_never_served_by_two() {
 }
 
 /// Creates a world without random events, to measure the cost of normal operation.
-fn calm(names: &[&str]) -> MembershipWorld {
+fn started(names: &[&str]) -> MembershipWorld {
     let mut world = MembershipWorld::new(7);
     names.iter().for_each(|name| world.start(name));
     world
@@ -225,7 +225,7 @@ fn all_are_served(world: &MembershipWorld) -> bool {
 
 #[test]
 fn a_joining_or_leaving_node_moves_only_its_share() {
-    let mut world = calm(&["a", "b"]);
+    let mut world = started(&["a", "b"]);
     world.rounds_until(all_are_served);
     let of = |world: &MembershipWorld, index: usize| {
         let process = &world.processes[index];
@@ -251,7 +251,7 @@ fn a_joining_or_leaving_node_moves_only_its_share() {
 
 #[test]
 fn institutions_of_a_dead_node_are_served_again_soon() {
-    let mut world = calm(&["a", "b", "c"]);
+    let mut world = started(&["a", "b", "c"]);
     world.rounds_until(all_are_served);
     world.processes.swap_remove(1);
     assert!(!all_are_served(&world));
@@ -261,7 +261,7 @@ fn institutions_of_a_dead_node_are_served_again_soon() {
 
 #[test]
 fn a_node_without_the_store_stops_serving_after_a_period() {
-    let mut world = calm(&["a"]);
+    let mut world = started(&["a"]);
     world.rounds_until(all_are_served);
     world.now += PERIOD;
     assert_eq!(world.served(), 0);
@@ -270,7 +270,7 @@ fn a_node_without_the_store_stops_serving_after_a_period() {
 
 #[test]
 fn a_second_process_of_a_name_waits_for_the_first_to_leave() {
-    let mut world = calm(&["a", "b"]);
+    let mut world = started(&["a", "b"]);
     world.rounds_until(all_are_served);
     world.start("a");
     for _ in 0..12 {
@@ -290,7 +290,7 @@ fn a_second_process_of_a_name_waits_for_the_first_to_leave() {
 /// The cost does not depend on the number of institutions, because placement follows from the view.
 #[test]
 fn a_beat_is_one_scan_and_one_value() {
-    let mut world = calm(&["a", "b", "c"]);
+    let mut world = started(&["a", "b", "c"]);
     world.rounds_until(all_are_served);
     let reads = world.store.reads();
     let seen = read_snapshot(&world.store).unwrap();

@@ -33,7 +33,7 @@ impl ChangeCounter {
 
     /// Adds institutions of another setup and advances all counters, because responses show parts of the setup, too.
     /// Counters of removed institutions stay, so that no number repeats if they come back.
-    pub fn set_up(&self, setup: &Setup) {
+    pub fn apply_setup(&self, setup: &Setup) {
         let mut all = self.0.write();
         for id in setup.institutions.keys() {
             all.entry(*id).or_default();

@@ -125,7 +125,7 @@ mod tests {
         }
         assert_eq!(now.since(began) / MINUTE, 100);
         assert_eq!(share.wait(&rules, now.plus(HOUR)), 0);
-        assert!(share.wait(&rules, now.minus(HOUR)) <= MINUTE, "a clock set back makes nobody wait longer");
+        assert!(share.wait(&rules, now.minus(HOUR)) <= MINUTE, "a clock set back lengthens no wait");
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
         share.take(&rules, 4 * MIB, now);
         assert!(share.has_large_pages());
         assert_eq!([0, 1_000, 3_000, 9_000].map(|later| wait(now.plus(later))), [6_000, 5_000, 3_000, 0]);
-        assert_eq!(wait(now.minus(HOUR)), 6_000, "a clock set back makes nobody wait longer");
+        assert_eq!(wait(now.minus(HOUR)), 6_000, "a clock set back lengthens no wait");
         share.take(&rules, 60 * MIB, now);
         assert_eq!(wait(now), 6_000, "it is never a reason not to read at all");
         assert_eq!(share.wait(&rules, now), 0, "its share is not used up");

@@ -6,7 +6,7 @@ use records::references::Missing;
 use runtime::clock;
 use store::{CommitError, StoreError, counters::IdError, journal};
 
-use crate::unmet::Unmet;
+use crate::precondition::PreconditionError;
 
 /// The error reported to the caller of a request.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -16,7 +16,7 @@ pub enum EngineError {
     Refused(Refusal),
     /// A precondition of the request is not met.
     #[error("unmet: {0:?}")]
-    Unmet(Unmet),
+    Precondition(PreconditionError),
     #[error("no such location")]
     UnknownLocation,
     #[error("the location has too much to do")]
@@ -62,7 +62,7 @@ pub enum Reject {
     #[error("refused: {0:?}")]
     Refused(Refusal),
     #[error("unmet: {0:?}")]
-    Unmet(Unmet),
+    Precondition(PreconditionError),
     /// Ids must be fetched before the request is prepared again.
     #[error("no reserved ids of this resource")]
     NeedIds(Resource),
@@ -72,9 +72,9 @@ pub enum Reject {
     Store(#[from] StoreError),
 }
 
-impl From<Unmet> for Reject {
-    fn from(unmet: Unmet) -> Reject {
-        Reject::Unmet(unmet)
+impl From<PreconditionError> for Reject {
+    fn from(unmet: PreconditionError) -> Reject {
+        Reject::Precondition(unmet)
     }
 }
 
@@ -88,7 +88,7 @@ impl From<Reject> for EngineError {
     fn from(reject: Reject) -> EngineError {
         match reject {
             Reject::Refused(refusal) => EngineError::Refused(refusal),
-            Reject::Unmet(unmet) => EngineError::Unmet(unmet),
+            Reject::Precondition(unmet) => EngineError::Precondition(unmet),
             Reject::Store(error) => error.into(),
             Reject::NeedIds(_) | Reject::Damaged(_) => {
                 tracing::error!(error = %reject, "a command could not be prepared");
@@ -206,13 +206,13 @@ mod tests {
 
     #[test]
     fn unknown_outcome_and_too_large_are_not_reported_as_full() {
-        let told = |error: StoreError| not_stored(&CommitError::Store(error));
-        assert_eq!(told(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
+        let converted = |error: StoreError| not_stored(&CommitError::Store(error));
+        assert_eq!(converted(StoreError::Unknown { why: "EIO".into() }), EngineError::OutcomeUnknown);
         let size = MAX_BATCH_KEYS + 1;
         let too_large = StoreError::TooLarge { what: "keys in a batch", size, limit: MAX_BATCH_KEYS };
-        assert_eq!(told(too_large), EngineError::TooLarge);
-        assert_eq!(told(StoreError::Away { why: "cut".into() }), EngineError::StoreAway);
-        assert_eq!(told(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
+        assert_eq!(converted(too_large), EngineError::TooLarge);
+        assert_eq!(converted(StoreError::Away { why: "cut".into() }), EngineError::StoreAway);
+        assert_eq!(converted(StoreError::Refusing { why: "closed".into() }), EngineError::StoreFull);
         assert_eq!(not_stored(&CommitError::Full { free: 1, floor: 2 }), EngineError::StoreFull);
     }
 }

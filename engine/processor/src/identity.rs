@@ -19,7 +19,7 @@ pub(crate) struct RecordFacts {
     /// The record was deleted in the EHR, where others may get its identifier.
     pub(crate) gone: bool,
     /// The document shows that the record was created here.
-    pub(crate) ours: bool,
+    pub(crate) created_here: bool,
     pub(crate) deleted: bool,
     /// The EHR rejected the creation of the record.
     pub(crate) rejected: bool,
@@ -29,7 +29,11 @@ pub(crate) struct RecordFacts {
 impl Processor {
     /// Replaces an answer that names an EHR record already linked to another record here. Such an answer is no evidence
     /// about this record. Returns `None` for other commands.
-    pub fn believed(&self, command: &Command, unit: &mut UnitOfWork<'_>) -> Result<Option<Command>, Reject> {
+    pub fn reject_conflicting_answer(
+        &self,
+        command: &Command,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Option<Command>, Reject> {
         Ok(match command {
             Command::Pushed { write, attempt, outcome: Ok(written) } => {
                 let another = self.identifier_conflict(*write, written, unit)?;
@@ -65,13 +69,13 @@ impl Processor {
             }
         }
         let Some(link) = link.filter(|link| link.id != id) else { return Ok(None) };
-        let (Some(ours), Some(other)) = (self.facts(resource, id, unit)?, self.facts(resource, link.id, unit)?) else {
+        let (Some(this), Some(other)) = (self.facts(resource, id, unit)?, self.facts(resource, link.id, unit)?) else {
             return Ok(None);
         };
         // A pull may have shown the result of this write before its answer came, but not before the write existed.
-        let written_since = if replaces { queued.queued_at } else { ours.created_at };
+        let written_since = if replaces { queued.queued_at } else { this.created_at };
         let there_before = other.created_at < written_since && !queued.clock_changed;
-        let this_one = link.pulled() && !other.ours && !there_before;
+        let this_one = link.pulled() && !other.created_here && !there_before;
         if other.gone || this_one {
             return Ok(None);
         }
@@ -106,7 +110,7 @@ impl Visitor for ReadFacts<'_, '_, '_> {
         Ok(record.map(|it| RecordFacts {
             created_at: it.created_at,
             gone: T::is_deleted(it),
-            ours: T::is_made_here(it),
+            created_here: T::is_made_here(it),
             deleted: it.deleted_at.is_some(),
             rejected: it.rejected(),
             in_use: it.body.in_use(),

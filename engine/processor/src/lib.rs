@@ -26,11 +26,13 @@ pub mod id_pool;
 mod identity;
 pub mod ingest;
 mod journal_record;
+mod location_health;
 pub mod long_work;
 pub mod machine_settings;
 pub mod note_keys;
 mod pass;
 pub mod patients;
+pub mod precondition;
 pub mod processor;
 mod projections;
 pub mod push_payload;
@@ -38,13 +40,11 @@ mod queue_status;
 pub mod reply;
 pub mod request;
 mod restored;
-mod standing;
 mod sweep;
 #[cfg(test)]
 mod testing;
 pub mod turn;
 pub mod unit_of_work;
-pub mod unmet;
 #[cfg(test)]
 mod webhook_tests;
 pub mod write_history;

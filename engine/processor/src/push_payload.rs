@@ -119,8 +119,8 @@ impl Processor {
     /// Converts a record for the EHR, or returns the reason why that is not possible yet.
     fn for_ehr<T: Body>(&self, record: &Record<T>) -> Result<Outcome<T::Ehr>, Reject> {
         let mut last = None;
-        let mut theirs = |to, id| Ok(self.foreign_id(to, id)?.map_err(|failure| last = Some(failure)).ok());
-        let shown = record.body.for_ehr(record.foreign_id.clone().unwrap_or_default(), &mut theirs);
+        let mut foreign_id_of = |to, id| Ok(self.foreign_id(to, id)?.map_err(|failure| last = Some(failure)).ok());
+        let shown = record.body.for_ehr(record.foreign_id.clone().unwrap_or_default(), &mut foreign_id_of);
         match shown {
             Ok(shown) => Ok(Ok(shown)),
             Err(ConversionError::Rejected(reject)) => Err(reject),

@@ -30,7 +30,7 @@ impl Processor {
     }
 
     /// Returns the current queue.
-    pub fn queue_news(&self, ended: Vec<LastWrite>) -> QueueChange {
+    pub fn queue_change(&self, ended: Vec<LastWrite>) -> QueueChange {
         let queue = &self.machine.state.queue;
         QueueChange { waiting: queue.len() as u64, oldest: queue.oldest(), ended }
     }

@@ -4,7 +4,7 @@ use location::{Command, Decision, DecisionContext};
 use query::idempotency::{self, IdempotencyKey, Lookup};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Prepared, Processor, Reject, Saved, UnitOfWork, unmet::Unmet};
+use crate::{Prepared, Processor, Reject, Saved, UnitOfWork, precondition::PreconditionError};
 
 pub trait Request: Send + 'static {
     type Reply: Send + 'static;
@@ -60,8 +60,8 @@ impl Request for Command {
         {
             return Ok((at.decide(cx, &Command::Sweep(step))?, ()));
         }
-        let believed = at.believed(self, unit)?;
-        Ok((at.decide(cx, believed.as_ref().unwrap_or(self))?, ()))
+        let replaced = at.reject_conflicting_answer(self, unit)?;
+        Ok((at.decide(cx, replaced.as_ref().unwrap_or(self))?, ()))
     }
 }
 
@@ -83,7 +83,7 @@ where
         let Some(key) = &self.key else { return self.request.prepare(at, cx, unit) };
         match idempotency::lookup(unit, key, cx.now)? {
             Lookup::Fresh => {}
-            Lookup::Conflict => return Err(Unmet::KeyReused.into()),
+            Lookup::Conflict => return Err(PreconditionError::KeyReused.into()),
             Lookup::Replay(record) => {
                 let record = serde_json::from_value(record).map_err(|_| Reject::Damaged("an answer"))?;
                 return Ok((Decision::nothing(), Saved { replay: true, ..Saved::new(record) }));

@@ -98,7 +98,7 @@ impl Processor {
         mut unit: UnitOfWork<'_>,
     ) -> Result<PendingCommit, Reject> {
         let Decision { mut events, mut calls, .. } = decision;
-        let merged = self.find_twins(cx, &mut events, &mut unit)?;
+        let merged = self.merge_duplicates(cx, &mut events, &mut unit)?;
         Projection { processor: self, cx, unit: &mut unit }.follow_cancellations(&mut events)?;
         let request = origin.map(|origin| &**origin);
         events.iter_mut().for_each(|event| caused_by(event, request));
@@ -180,7 +180,7 @@ impl Processor {
     /// Merges appointments and working hours that a pull showed before the answer to their write. If the EHR does not
     /// keep the write key, such a record counts as a separate one until the answer names it. Returns the merged
     /// appointments.
-    fn find_twins(
+    fn merge_duplicates(
         &self,
         cx: DecisionContext,
         events: &mut Vec<Event>,
@@ -191,9 +191,9 @@ impl Processor {
         for index in 0..events.len() {
             if let Some((hour, written)) = working_hours::created(&events[index]) {
                 let mut projection = Projection { processor: self, cx, unit: &mut *unit };
-                projection.find_hour_twin(events, hour, &written)?;
+                projection.merge_duplicate_hours(events, hour, &written)?;
             }
-            // A twin of an appointment that is cancelled anyway goes with it.
+            // A duplicate of a cancelled appointment is cancelled with it.
             let (appointment, written, late) = match &events[index] {
                 Event::InsertDone { appointment, written } => (appointment, written, false),
                 Event::Replacement(Replacement::Done { appointment, written, .. }) => (appointment, written, false),
@@ -205,22 +205,22 @@ impl Processor {
             let Some(shown) = shown else { continue };
             let mut after = self.machine.clone();
             events.iter().for_each(|event| after.evolve(cx.now, event));
-            let Some(ours) = after.state.appointments.get(&id) else { continue };
+            let Some(local) = after.state.appointments.get(&id) else { continue };
             // Without a document, the record was already deleted when its id was first seen.
-            let twin = unit.get::<Record<records::Appointment>>(0, shown.id)?;
+            let duplicate = unit.get::<Record<records::Appointment>>(0, shown.id)?;
             // It is gone from this location, and the other one keeps its record.
             let is_elsewhere = self.was_read_elsewhere(&written.foreign_id, id.0, unit)?;
             let record = PulledAppointment {
                 id,
-                patient: ours.patient,
-                appointment_type: ours.appointment_type,
-                placement: twin.as_ref().map_or(ours.placement, |twin| twin.placement),
-                unavailable: twin.as_ref().is_some_and(|twin| twin.unavailable),
-                cancelled: late || is_elsewhere || twin.is_none_or(|twin| twin.cancelled),
+                patient: local.patient,
+                appointment_type: local.appointment_type,
+                placement: duplicate.as_ref().map_or(local.placement, |duplicate| duplicate.placement),
+                unavailable: duplicate.as_ref().is_some_and(|duplicate| duplicate.unavailable),
+                cancelled: late || is_elsewhere || duplicate.is_none_or(|duplicate| duplicate.cancelled),
                 written,
                 replacement: None,
             };
-            let command = Command::DuplicateFound { twin: AppointmentId(shown.id), record };
+            let command = Command::DuplicateFound { duplicate: AppointmentId(shown.id), record };
             let ends = after.decide(cx, &command).events;
             if is_elsewhere {
                 events.extend(cancellation::not_carried_out(id, ends));

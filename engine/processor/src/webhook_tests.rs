@@ -72,18 +72,18 @@ use crate::{
 
 /// A request of the location to itself.
 #[expect(clippy::large_enum_variant, reason = "few at a time")]
-enum Own {
+enum SelfRequest {
     Page(IngestPage),
     Command(Command),
 }
 
-impl Request for Own {
+impl Request for SelfRequest {
     type Reply = ();
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         match self {
-            Own::Page(page) => page.prepare(at, cx, unit),
-            Own::Command(command) => command.prepare(at, cx, unit),
+            SelfRequest::Page(page) => page.prepare(at, cx, unit),
+            SelfRequest::Command(command) => command.prepare(at, cx, unit),
         }
     }
 }
@@ -149,14 +149,14 @@ struct NotifyWorld {
     /// EHRs by data source, which has the number of its institution.
     ehrs: BTreeMap<u32, PracticeEhr>,
     now: Timestamp,
-    heard: usize,
+    seen_messages: usize,
     /// Number of values written by turns.
     values: usize,
 }
 
 /// A message to an endpoint.
 #[derive(Clone, Debug)]
-struct Told {
+struct SentEvent {
     endpoint: EndpointId,
     institution: u32,
     event: String,
@@ -181,7 +181,7 @@ impl NotifyWorld {
         let ehrs = [1, 2].map(|source| (source, practice())).into_iter().collect();
         let (processors, now) = (BTreeMap::new(), START);
         let mut world =
-            NotifyWorld { deps, store, registry, follower, views, processors, ehrs, now, heard: 0, values: 0 };
+            NotifyWorld { deps, store, registry, follower, views, processors, ehrs, now, seen_messages: 0, values: 0 };
         for (location, _) in PLACES {
             let mut processor = Processor::load(world.deps.clone(), LocationId(location)).unwrap();
             let batch = processor.describing(&description()).unwrap();
@@ -237,7 +237,7 @@ impl NotifyWorld {
         for event in &all[1..] {
             assert!(world.add(endpoint, 1, *event, "v3.0.0").await);
         }
-        assert_eq!(world.news().len(), 0);
+        assert_eq!(world.new_messages().len(), 0);
         world
     }
 
@@ -257,17 +257,17 @@ impl NotifyWorld {
 
     /// Runs everything that is due at a location, with the EHR's answers.
     async fn run(&mut self, location: u32) {
-        self.follow(location, VecDeque::from([Own::Command(Command::Wake)])).await;
+        self.follow(location, VecDeque::from([SelfRequest::Command(Command::Wake)])).await;
     }
 
-    async fn follow(&mut self, location: u32, mut requests: VecDeque<Own>) {
+    async fn follow(&mut self, location: u32, mut requests: VecDeque<SelfRequest>) {
         for _ in 0..10_000 {
             if let Some(request) = requests.pop_front() {
                 for call in self.turn(location, &request).await.1 {
                     requests.extend([self.answer(location, call)]);
                 }
             } else if self.processors[&location].wake_at().is_some_and(|at| at <= self.now) {
-                requests.push_back(Own::Command(Command::Wake));
+                requests.push_back(SelfRequest::Command(Command::Wake));
             } else {
                 return;
             }
@@ -275,25 +275,25 @@ impl NotifyWorld {
         panic!("location {location} does not come to rest");
     }
 
-    fn answer(&mut self, location: u32, call: Call) -> Own {
+    fn answer(&mut self, location: u32, call: Call) -> SelfRequest {
         let source = self.processors[&location].source().unwrap();
         let ehr = self.ehrs.get_mut(&source).unwrap();
         match call {
             Call::Pull { resource, call, .. } => {
-                Own::Page(IngestPage { resource, call, outcome: ehr.page(location, resource) })
+                SelfRequest::Page(IngestPage { resource, call, outcome: ehr.page(location, resource) })
             }
             Call::Write { write, attempt, kind: CallKind::Push, .. } => {
                 let outcome = ehr.write();
-                Own::Command(Command::Pushed { write, attempt, outcome })
+                SelfRequest::Command(Command::Pushed { write, attempt, outcome })
             }
             Call::Write { write, attempt, kind: CallKind::Find, .. } => {
-                Own::Command(Command::Found { write, attempt, outcome: Ok(None) })
+                SelfRequest::Command(Command::Found { write, attempt, outcome: Ok(None) })
             }
         }
     }
 
     async fn sync(&mut self, location: u32) {
-        self.follow(location, VecDeque::from([Own::Command(Command::SyncNow)])).await;
+        self.follow(location, VecDeque::from([SelfRequest::Command(Command::SyncNow)])).await;
     }
 
     /// Advances the clock, and runs due work of the location and of the follower at its time.
@@ -357,34 +357,34 @@ impl NotifyWorld {
     }
 
     /// Returns the messages since the last call, in no order.
-    fn news(&mut self) -> Vec<Told> {
+    fn new_messages(&mut self) -> Vec<SentEvent> {
         self.follow_changes();
-        let told = deliveries(&*self.store).into_iter().map(|delivery| Told {
+        let sent_events = deliveries(&*self.store).into_iter().map(|delivery| SentEvent {
             endpoint: delivery.endpoint_id,
             institution: delivery.institution_id.unwrap().0,
             event: delivery.event_name.clone(),
             location: delivery.location_id.map(|location| location.0),
             data: self.payload(&delivery),
         });
-        let told: Vec<Told> = told.collect();
+        let sent_events: Vec<SentEvent> = sent_events.collect();
         let mut batch = Batch::new();
         for key in self.store.scan_keys(Space::DeliveryEvent.range(), Direction::Forward, 100_000).unwrap() {
             batch.delete(key);
         }
         self.store.commit_now(batch).unwrap();
-        self.heard += told.len();
-        told
+        self.seen_messages += sent_events.len();
+        sent_events
     }
 
     /// Checks the event names since the last call, and returns the message of `event`.
     fn one(&mut self, event: &str, all: &[&str]) -> Value {
-        let told = self.news();
-        let mut names: Vec<&str> = told.iter().map(|it| it.event.as_str()).collect();
+        let sent_events = self.new_messages();
+        let mut names: Vec<&str> = sent_events.iter().map(|it| it.event.as_str()).collect();
         let mut all = all.to_vec();
         names.sort();
         all.sort();
         assert_eq!(names, all);
-        told.iter().find(|it| it.event == event).unwrap().data.clone()
+        sent_events.iter().find(|it| it.event == event).unwrap().data.clone()
     }
 
     fn id_of(&self, resource: Resource, foreign_id: &str) -> u64 {
@@ -564,7 +564,7 @@ fn appointment(world: &NotifyWorld, hour: i64) -> CreateAppointment {
 async fn pulled_records_cause_messages_only_when_changed() {
     let mut world = NotifyWorld::listening().await;
     world.sync(MAIN).await;
-    assert_eq!(world.news().len(), 0, "the EHR says what it said before");
+    assert_eq!(world.new_messages().len(), 0, "the EHR shows the same as before");
 
     world.ehr().patient("ann", "New");
     world.sync(MAIN).await;
@@ -596,7 +596,7 @@ async fn pulled_records_cause_messages_only_when_changed() {
     let data = world.one("payment_deleted", &["payment_deleted"]);
     assert!(data["payment"]["deleted_at"].is_number() && data.get("previous_attributes").is_none(), "{data}");
     world.sync(MAIN).await;
-    assert_eq!(world.news().len(), 0, "it is gone already");
+    assert_eq!(world.new_messages().len(), 0, "it is gone already");
 
     world.ehr().remove(Resource::Patients, "ann");
     world.sync(MAIN).await;
@@ -613,7 +613,7 @@ async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
     world.ehr().writes = Writes::Later;
     let made = payment(&world);
     world.save(made).await;
-    assert_eq!(world.news().len(), 0, "it is on its way");
+    assert_eq!(world.new_messages().len(), 0, "it is on its way");
     world.ehr().writes = Writes::Taken;
     world.pass(MAIN, 10 * MINUTE).await;
     let all = ["payment_insertion.complete", "payment_created"];
@@ -631,9 +631,9 @@ async fn payment_made_here_counts_as_created_when_it_reaches_the_ledger() {
     let made = payment(&world);
     world.save(made).await;
     world.pass(MAIN, 2 * HOUR).await;
-    let told = world.news();
-    let late: Vec<&Told> = told.iter().filter(|it| it.event.starts_with("payment")).collect();
-    assert_eq!(late.len(), 1, "{told:?}");
+    let sent_events = world.new_messages();
+    let late: Vec<&SentEvent> = sent_events.iter().filter(|it| it.event.starts_with("payment")).collect();
+    assert_eq!(late.len(), 1, "{sent_events:?}");
     assert_eq!(late[0].event, "payment_insertion.timed_out");
     assert!(late[0].data["failure_reason"].is_string());
 }
@@ -679,8 +679,8 @@ async fn appointment_made_and_changed_here_sends_its_events() {
     let made = appointment(&world, 11);
     world.save(made).await;
     world.pass(MAIN, 4 * DAY).await;
-    let told = world.news();
-    assert!(told.iter().any(|it| it.event == "appointment_insertion.timed_out"), "{told:?}");
+    let sent_events = world.new_messages();
+    assert!(sent_events.iter().any(|it| it.event == "appointment_insertion.timed_out"), "{sent_events:?}");
 }
 
 #[tokio::test]
@@ -884,7 +884,7 @@ async fn facts_of_a_visit_are_sent_once_for_the_change_that_shows_them() {
     let mut world = NotifyWorld::listening().await;
     let made = appointment(&world, 9);
     let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
-    world.news();
+    world.new_messages();
     let there = world.processors[&MAIN].machine.state.appointments[&id].placement;
     let at = |hours: i64| Span { start: there.span.start.plus(hours * HOUR), end: there.span.end.plus(hours * HOUR) };
     let to = |hours: i64| {
@@ -919,7 +919,7 @@ async fn facts_of_a_visit_are_sent_once_for_the_change_that_shows_them() {
         ..EhrAppointment::default()
     };
     let facts = |world: &mut NotifyWorld| {
-        let sent = world.news();
+        let sent = world.new_messages();
         let of_facts = sent.iter().filter(|it| it.data["by"] != Value::Null);
         let mut facts: Vec<(String, Value)> = of_facts.map(|it| (it.event.clone(), it.data["by"].clone())).collect();
         facts.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -1026,7 +1026,7 @@ fn last_write(world: &NotifyWorld, id: AppointmentId) -> (Writeback, Option<Stri
 }
 
 /// Decides a request, and returns the answers to its calls.
-async fn begin<R: Request>(world: &mut NotifyWorld, request: &R) -> VecDeque<Own> {
+async fn begin<R: Request>(world: &mut NotifyWorld, request: &R) -> VecDeque<SelfRequest> {
     let (_, calls) = world.turn(MAIN, request).await;
     calls.into_iter().map(|call| world.answer(MAIN, call)).collect()
 }
@@ -1088,7 +1088,7 @@ async fn refused_change_keeps_a_later_pending_change() {
     let name = save(PatientChange { middle_name: Some("Kim".into()), ..PatientChange::default() });
     let (_, calls) = world.turn(MAIN, &email).await;
     world.turn(MAIN, &name).await;
-    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a write of its own");
+    assert_eq!(calls.len(), 1, "the first is on its way, so that the second is a separate write");
     world.ehr().writes = Writes::Refused;
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let (_, calls) = world.turn(MAIN, &refused).await;
@@ -1116,8 +1116,8 @@ async fn history_changes_send_one_message_per_patient_and_commit() {
     world.sync(MAIN).await;
     let event = "medical_history_patient_items_updated";
     world.ehr().entry(Resource::PatientHistoryItems, "3", item("pat", "pollen", "b"));
-    let told = world.news();
-    let mut sizes: Vec<usize> = told
+    let sent_events = world.new_messages();
+    let mut sizes: Vec<usize> = sent_events
         .iter()
         .filter(|it| it.event == event)
         .map(|it| it.data["medical_history"]["patient_items"].as_array().unwrap().len())
@@ -1142,7 +1142,7 @@ async fn sync_status_is_sent_when_it_changes() {
     assert_eq!(data["previous_attributes"], json!({"read_status": "green"}));
     world.ehr().readable = true;
     world.pass(MAIN, 2 * MINUTE).await;
-    assert_eq!(world.news().len(), 0, "it is back, but that was too soon to tell");
+    assert_eq!(world.new_messages().len(), 0, "the status changed back within the pause");
     world.pass(MAIN, 30 * MINUTE).await;
     let data = world.one("sync_status_read_change", &["sync_status_read_change", "sync_recovered"]);
     assert_eq!(
@@ -1156,25 +1156,25 @@ async fn sync_status_is_sent_when_it_changes() {
     let data = world.one("sync_degraded", &["sync_status_write_change", "sync_degraded"]);
     assert_eq!(data, json!({"sync_status": {"location": MAIN, "read": true, "write": false}}));
     world.pass(MAIN, 20 * MINUTE).await;
-    assert_eq!(world.news().len(), 0, "still so");
+    assert_eq!(world.new_messages().len(), 0, "still so");
     world.ehr().writes = Writes::Taken;
     world.pass(MAIN, HOUR / 2).await;
-    let told: Vec<String> = world.news().into_iter().map(|it| it.event).collect();
-    assert!(told.contains(&"sync_status_write_change".to_owned()), "{told:?}");
+    let sent_events: Vec<String> = world.new_messages().into_iter().map(|it| it.event).collect();
+    assert!(sent_events.contains(&"sync_status_write_change".to_owned()), "{sent_events:?}");
 }
 
 #[tokio::test]
 async fn shut_gate_changes_the_write_status_without_any_write() {
     let mut world = NotifyWorld::listening().await;
-    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
+    let gate = |gate| VecDeque::from([SelfRequest::Command(Command::Gate(gate))]);
     world.follow(MAIN, gate(Gate::Open)).await;
-    assert_eq!(world.news().len(), 0, "it was green");
+    assert_eq!(world.new_messages().len(), 0, "it was green");
     world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change", "sync_degraded"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
     world.pass(MAIN, 20 * MINUTE).await;
     world.follow(MAIN, gate(Gate::Shut(Shut::LoggedOut))).await;
-    assert_eq!(world.news().len(), 0, "still red, for another reason");
+    assert_eq!(world.new_messages().len(), 0, "still red, for another reason");
     world.follow(MAIN, gate(Gate::Open)).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change", "sync_recovered"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": true}));
@@ -1184,10 +1184,10 @@ async fn shut_gate_changes_the_write_status_without_any_write() {
 async fn held_status_change_does_not_wait_for_a_clock_that_was_set_back() {
     let mut world = NotifyWorld::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
-    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
+    let gate = |gate| VecDeque::from([SelfRequest::Command(Command::Gate(gate))]);
     world.follow(MAIN, gate(Gate::Shut(Shut::NoWorkstation))).await;
     world.follow(MAIN, gate(Gate::Open)).await;
-    assert_eq!(world.news().len(), 1, "too soon for another one");
+    assert_eq!(world.new_messages().len(), 1, "too soon for another one");
     world.now = world.now.minus(12 * HOUR);
     assert_eq!(world.follow_changes(), Some(world.now.plus(5 * MINUTE)));
     world.now = world.now.plus(5 * MINUTE);
@@ -1199,31 +1199,31 @@ async fn held_status_change_does_not_wait_for_a_clock_that_was_set_back() {
 async fn held_status_change_is_sent_after_the_pause_without_other_events() {
     let mut world = NotifyWorld::new().await;
     world.subscribe(1, Event::SyncStatusWriteChange, "v3.0.0").await;
-    let gate = |gate| VecDeque::from([Own::Command(Command::Gate(gate))]);
+    let gate = |gate| VecDeque::from([SelfRequest::Command(Command::Gate(gate))]);
     let shut = Gate::Shut(Shut::NoWorkstation);
     world.follow(MAIN, gate(shut)).await;
     world.pass(MAIN, HOUR).await;
     world.follow(MAIN, gate(Gate::Open)).await;
-    assert_eq!(world.news().len(), 2);
+    assert_eq!(world.new_messages().len(), 2);
     world.pass(MAIN, 3 * MINUTE).await;
     world.follow(MAIN, gate(shut)).await;
-    assert_eq!(world.news().len(), 0, "too soon to tell");
+    assert_eq!(world.new_messages().len(), 0, "held back during the pause");
     // The location is out of memory, and wakes for this.
     world.pass(MAIN, 3 * MINUTE).await;
     let data = world.one("sync_status_write_change", &["sync_status_write_change"]);
     assert_eq!(data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
     assert_eq!(data["previous_attributes"], json!({"write_status": "green"}));
     world.pass(MAIN, 12 * HOUR).await;
-    assert_eq!(world.news().len(), 0, "once");
+    assert_eq!(world.new_messages().len(), 0, "once");
 
     // A status that changes and changes back causes no message and no wake.
     world.follow(MAIN, gate(Gate::Open)).await;
     world.pass(MAIN, MINUTE).await;
     world.follow(MAIN, gate(shut)).await;
     world.follow(MAIN, gate(Gate::Open)).await;
-    assert_eq!(world.news().len(), 1);
+    assert_eq!(world.new_messages().len(), 1);
     world.pass(MAIN, 10 * MINUTE).await;
-    assert_eq!(world.news().len(), 0, "it is as it was told");
+    assert_eq!(world.new_messages().len(), 0, "the status is the last reported one");
     assert!(world.processors[&MAIN].wake_at() > Some(world.now));
 }
 
@@ -1235,11 +1235,11 @@ async fn write_pending_for_an_hour_changes_the_write_status() {
     let made = payment(&world);
     world.save(made).await;
     world.pass(MAIN, 50 * MINUTE).await;
-    assert_eq!(world.news().len(), 0);
+    assert_eq!(world.new_messages().len(), 0);
     world.pass(MAIN, HOUR).await;
-    let told = world.news();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
+    let sent_events = world.new_messages();
+    assert_eq!(sent_events.len(), 1, "{sent_events:?}");
+    assert_eq!(sent_events[0].data["sync_status"], json!({"location": MAIN, "read": true, "write": false}));
 }
 
 #[tokio::test]
@@ -1250,14 +1250,14 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
     }
     let quiet = world.subscribe(2, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.views.rendered.get()), (0, 0));
+    assert_eq!((world.new_messages().len(), world.views.rendered.get()), (0, 0));
 
     for n in 0..500 {
         world.ehr().patient(&format!("patient {n}"), "More");
     }
     let deaf = world.subscribe(1, Event::PatientCreated, "v3.0.0").await;
     world.sync(MAIN).await;
-    assert_eq!((world.news().len(), world.views.rendered.get()), (0, 0), "nobody asked for updates");
+    assert_eq!((world.new_messages().len(), world.views.rendered.get()), (0, 0), "no endpoint subscribes to updates");
 
     for n in 500..1_000 {
         world.ehr().patient(&format!("patient {n}"), "Many");
@@ -1267,9 +1267,9 @@ async fn records_are_rendered_once_per_version_and_only_for_subscribers() {
         world.subscribe(1, Event::PatientCreated, "v3.1.0").await,
     );
     world.sync(MAIN).await;
-    let told = world.news();
+    let sent_events = world.new_messages();
     assert_eq!(world.views.rendered.get(), 1_000, "each new patient once in each version");
-    let of = |endpoint| told.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
+    let of = |endpoint| sent_events.iter().filter(|it| it.endpoint == endpoint).collect::<Vec<_>>();
     assert_eq!([deaf, one, other, quiet].map(|endpoint| of(endpoint).len()), [5, 5, 5, 0]);
     assert!(of(one).iter().all(|it| it.data["patients"].as_array().unwrap().len() == 100));
     let versions = |endpoint| of(endpoint).iter().all(|it| it.data["patients"][0]["version"] == "v3.1.0");
@@ -1286,9 +1286,9 @@ async fn messages_are_sent_only_with_the_commit_and_once_after_a_conflict() {
     let refused = calls.into_iter().map(|call| world.answer(MAIN, call)).next().unwrap();
     let cx = DecisionContext { now: world.now, random: 1 };
     let [mut once, mut again] = [(), ()].map(|()| world.processors[&MAIN].prepare(cx, None, &refused).unwrap().0);
-    assert_eq!(world.news().len(), 0, "nothing before the commit");
+    assert_eq!(world.new_messages().len(), 0, "nothing before the commit");
     world.store.commit_now(std::mem::take(&mut once.batch)).unwrap();
-    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "somebody was faster");
+    assert!(world.store.commit_now(std::mem::take(&mut again.batch)).is_err(), "another commit was faster");
     world.one("payment_insertion.failed", &["payment_insertion.failed"]);
 }
 
@@ -1305,22 +1305,22 @@ async fn subscription_of_a_location_gets_only_its_records() {
         endpoints.push(endpoint);
     }
     let [here, there, everywhere] = endpoints[..] else { panic!("three") };
-    let of = |told: &[Told], event: &str| {
-        let told = told.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
-        let mut told: Vec<_> = told.collect();
-        told.sort();
-        told
+    let of = |sent_events: &[SentEvent], event: &str| {
+        let sent_events = sent_events.iter().filter(|it| it.event == event).map(|it| (it.endpoint, it.location));
+        let mut sent_events: Vec<_> = sent_events.collect();
+        sent_events.sort();
+        sent_events
     };
 
     let booked = appointment(&world, 9);
     world.save(booked).await;
-    let told = world.news();
+    let sent_events = world.new_messages();
     for event in ["appointment_created", "appointment_insertion.complete"] {
-        assert_eq!(of(&told, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
+        assert_eq!(of(&sent_events, event), [(here, Some(MAIN)), (everywhere, Some(MAIN))], "{event}");
     }
     world.ehr().payment("shared", "7.00");
     world.sync(MAIN).await;
-    assert_eq!(of(&world.news(), "payment_created"), [(here, None), (there, None), (everywhere, None)]);
+    assert_eq!(of(&world.new_messages(), "payment_created"), [(here, None), (there, None), (everywhere, None)]);
 }
 
 /// Returns the number of messages sent, and of those counted as left out.
@@ -1330,7 +1330,7 @@ fn enqueued_and_left_out(world: &mut NotifyWorld) -> (u64, u64) {
     let backlogs = &world.registry.subscriptions().backlogs;
     let overflow =
         endpoints.iter().filter_map(|it| backlogs.for_endpoint(it.id).overflow).map(|it| it.events).sum::<u64>();
-    (world.news().len() as u64, overflow)
+    (world.new_messages().len() as u64, overflow)
 }
 
 /// The page is one commit. Its messages follow in several.
@@ -1380,8 +1380,8 @@ async fn message_shows_the_record_after_its_commit_and_not_a_later_state() {
     let id = AppointmentId(world.save(made).await["id"].as_u64().unwrap());
     let change = AppointmentChange { note: Some("Hello".into()), ..AppointmentChange::default() };
     world.save(ChangeAppointment { id, change }).await;
-    let told = world.news();
-    let mut names: Vec<_> = told
+    let sent_events = world.new_messages();
+    let mut names: Vec<_> = sent_events
         .iter()
         .filter(|it| it.event.starts_with("patient_"))
         .map(|it| {
@@ -1392,10 +1392,10 @@ async fn message_shows_the_record_after_its_commit_and_not_a_later_state() {
     names.sort();
     let expected = [("New", None), ("Newer", Some("New")), ("Newest", Some("Newer"))];
     assert_eq!(names, expected.map(|(name, before)| (name.to_owned(), before.map(str::to_owned))));
-    let created = told.iter().find(|it| it.event == "appointment_created").unwrap();
+    let created = sent_events.iter().find(|it| it.event == "appointment_created").unwrap();
     let first = &created.data["appointments"][0];
     assert_eq!((&first["foreign_id"], &first["note"]), (&Value::Null, &Value::Null), "as it was created");
-    let inserted = told.iter().find(|it| it.event == "appointment_insertion.complete").unwrap();
+    let inserted = sent_events.iter().find(|it| it.event == "appointment_insertion.complete").unwrap();
     let first = &inserted.data["appointment"];
     assert_eq!((&first["foreign_id"], &first["note"]), (&json!("written 1"), &Value::Null), "as it was inserted");
 }
@@ -1426,11 +1426,14 @@ async fn change_while_a_message_is_prepared_does_not_show_in_it() {
     (world.registry, world.follower) = follower(Arc::new(hooked), &world.deps, &world.views);
     world.store = early;
     world.follow_changes();
-    let mut told: Vec<_> =
-        world.news().iter().map(|it| (it.event.clone(), it.data["payment"]["amount"]["amount"].clone())).collect();
-    told.sort_by_key(|(event, _)| event.clone());
+    let mut sent_events: Vec<_> = world
+        .new_messages()
+        .iter()
+        .map(|it| (it.event.clone(), it.data["payment"]["amount"]["amount"].clone()))
+        .collect();
+    sent_events.sort_by_key(|(event, _)| event.clone());
     let expected = [("payment_created", "1.00"), ("payment_updated", "2.00")];
-    assert_eq!(told, expected.map(|(event, amount)| (event.to_owned(), json!(amount))));
+    assert_eq!(sent_events, expected.map(|(event, amount)| (event.to_owned(), json!(amount))));
 }
 
 /// The follower stops before or after a batch, with or without its memory.
@@ -1496,9 +1499,9 @@ async fn of_two_followers_only_one_commits_a_batch() {
         let late = world.store.commit_now(there.unwrap().batch);
         assert!(matches!(late, Err(CommitError::Conflict { .. })));
     }
-    assert_eq!(world.news().len(), 3);
+    assert_eq!(world.new_messages().len(), 3);
     world.follower = other;
-    assert_eq!(world.news().len(), 0, "the other one continues at the same position");
+    assert_eq!(world.new_messages().len(), 0, "the other one continues at the same position");
 }
 
 #[tokio::test]
@@ -1511,10 +1514,10 @@ async fn subscription_gets_no_change_from_before_and_each_later_one() {
     let late = world.subscribe(1, Event::PaymentCreated, "v3.0.0").await;
     world.ehr().payment("second", "2.00");
     world.sync(MAIN).await;
-    let mut told: Vec<_> =
-        world.news().iter().map(|it| (it.endpoint, it.data["payment"]["amount"]["amount"].clone())).collect();
-    told.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
-    assert_eq!(told, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
+    let mut sent_events: Vec<_> =
+        world.new_messages().iter().map(|it| (it.endpoint, it.data["payment"]["amount"]["amount"].clone())).collect();
+    sent_events.sort_by_key(|(endpoint, amount)| (*endpoint, amount.to_string()));
+    assert_eq!(sent_events, [(early, json!("1.00")), (early, json!("2.00")), (late, json!("2.00"))]);
 }
 
 /// Returns whether the log of institution 1 has changes after a number with their before images, and without.
@@ -1575,7 +1578,7 @@ async fn subscription_between_any_two_changes_gets_complete_messages_of_all_late
             world.sync(MAIN).await;
         }
         let mut sent: Vec<[Value; 2]> = world
-            .news()
+            .new_messages()
             .into_iter()
             .filter(|it| Some(it.endpoint) == endpoint)
             .map(|it| [&it.data["payment"], &it.data["previous_attributes"]].map(|of| of["amount"]["amount"].clone()))
@@ -1628,8 +1631,8 @@ async fn new_subscription_waits_for_a_commit_without_before_images() {
     let answers = calls.into_iter().map(|call| world.answer(MAIN, call)).collect();
     world.follow(MAIN, answers).await;
     world.save(change("second@example.com")).await;
-    let news = world.news();
-    let updates = news.iter().filter(|it| it.event == "patient_updated").map(|it| &it.data);
+    let new_messages = world.new_messages();
+    let updates = new_messages.iter().filter(|it| it.event == "patient_updated").map(|it| &it.data);
     let emails: Vec<_> =
         updates.map(|data| (&data["patients"][0]["email"], &data["previous_attributes"][0]["email"])).collect();
     assert_eq!(emails, [(&json!("second@example.com"), &json!("first@example.com"))]);
@@ -1668,8 +1671,8 @@ async fn subscription_of_another_node_gets_a_change_that_is_read_at_once() {
         world.store = store;
         is_armed.store(true, Ordering::SeqCst);
         world.follow_changes();
-        let told: Vec<_> = world.news().into_iter().map(|it| (it.endpoint, it.event)).collect();
-        assert_eq!(told, [(endpoint, "payment_created".to_owned())], "{space:?}");
+        let sent_events: Vec<_> = world.new_messages().into_iter().map(|it| (it.endpoint, it.event)).collect();
+        assert_eq!(sent_events, [(endpoint, "payment_created".to_owned())], "{space:?}");
     }
 }
 
@@ -1714,7 +1717,7 @@ async fn changes_are_kept_until_they_are_followed() {
     world.ehr().payment("first", "1.00");
     world.sync(MAIN).await;
     assert_eq!(world.follower.followed_to(LocationId(MAIN)).unwrap(), begun);
-    assert_eq!(world.news().len(), 1);
+    assert_eq!(world.new_messages().len(), 1);
     assert_eq!(world.follower.followed_to(LocationId(MAIN)).unwrap(), world.store.feed_end(None).unwrap());
     assert_eq!(world.follower.followed_to(LocationId(RIVAL)).unwrap(), u64::MAX, "of another institution");
 }
@@ -1751,7 +1754,7 @@ async fn random_changes_reach_exactly_their_subscribers() {
     }
     assert!(asked.values().map(Vec::len).sum::<usize>() > 15, "{asked:?}");
     let mut expected: Vec<(EndpointId, u32, String, String)> = Vec::new();
-    let mut told: Vec<(EndpointId, u32, String, String)> = Vec::new();
+    let mut sent_events: Vec<(EndpointId, u32, String, String)> = Vec::new();
     // Each practice's own records, marked by a unique name or amount.
     let mut payments: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     let mut patients: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -1793,17 +1796,17 @@ async fn random_changes_reach_exactly_their_subscribers() {
             let mark = if event == Some(Event::PaymentDeleted) { String::new() } else { mark.clone() };
             expected.push((*endpoint, institution, event.unwrap().name().into(), mark));
         }
-        for it in world.news() {
+        for it in world.new_messages() {
             let name = it.data["patients"][0]["last_name"].as_str();
             let amount = it.data["payment"]["amount"]["amount"].as_str();
             let mark = if it.event.ends_with("_deleted") { "" } else { name.or(amount).unwrap_or("?") };
-            told.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
+            sent_events.push((it.endpoint, it.institution, it.event.clone(), mark.to_owned()));
         }
     }
     expected.sort();
-    told.sort();
+    sent_events.sort();
     assert!(expected.len() > 50, "{}", expected.len());
-    assert_eq!(told, expected);
+    assert_eq!(sent_events, expected);
 }
 
 /// Older versions listed patients under their names as spelt, and compared no first names.

@@ -318,18 +318,18 @@ impl Body for Appointment {
     fn resolve<E: From<Invalid>>(
         shown: &EhrAppointment,
         kept: Option<&Appointment>,
-        ours: ResolveId<'_, E>,
+        resolve_id: ResolveId<'_, E>,
     ) -> Result<Appointment, E> {
         let time = |seconds: i64| Timestamp(seconds.saturating_mul(SECOND));
         let span = Span::new(time(shown.start), time(shown.end)).ok_or(Invalid("end is not after start"))?;
-        let operatory: Option<u64> = Reference::resolve(&shown.operatory, Resource::Operatories, ours)?;
-        let provider: Option<u32> = Reference::resolve(&shown.provider, Resource::Providers, ours)?;
-        let kind: Option<u32> = Reference::resolve(&shown.appointment_type, Resource::AppointmentTypes, ours)?;
+        let operatory: Option<u64> = Reference::resolve(&shown.operatory, Resource::Operatories, resolve_id)?;
+        let provider: Option<u32> = Reference::resolve(&shown.provider, Resource::Providers, resolve_id)?;
+        let kind: Option<u32> = Reference::resolve(&shown.appointment_type, Resource::AppointmentTypes, resolve_id)?;
         let confirmed_here = kept.and_then(|kept| kept.patient_confirmed_here);
         let patient_confirmed = shown.patient_confirmed || confirmed_here.is_some();
         Ok(Appointment {
             version: shown.version.clone(),
-            patient_id: Reference::resolve(&shown.patient, Resource::Patients, ours)?,
+            patient_id: Reference::resolve(&shown.patient, Resource::Patients, resolve_id)?,
             appointment_type_id: kind.or(kept.and_then(|kept| kept.appointment_type_id)),
             placement: Placement { operatory: operatory.map(OperatoryId), provider: provider.map(ProviderId), span },
             note: shown.note.clone(),
@@ -353,10 +353,10 @@ impl Body for Appointment {
     }
 
     /// Leaves out a provider, operatory or type that the EHR does not have.
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<EhrAppointment, E> {
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, foreign_id_of: ForeignIdOf<'_, E>) -> Result<EhrAppointment, E> {
         let seconds = |at: Timestamp| at.0.div_euclid(SECOND);
         let Placement { operatory, provider, span } = self.placement;
-        let mut of = |to, id: Option<u64>| id.map_or(Ok(None), |id| theirs(to, id));
+        let mut of = |to, id: Option<u64>| id.map_or(Ok(None), |id| foreign_id_of(to, id));
         Ok(EhrAppointment {
             id,
             patient: of(Resource::Patients, self.patient_id.map(u64::from))?,

@@ -255,8 +255,8 @@ mod tests {
     }
 
     fn found(answers: serde_json::Value) -> Vec<String> {
-        let told = problems(&form(), &answers);
-        told.iter().map(|it| it.replace("patient_submitted_data.", "")).collect()
+        let problems_found = problems(&form(), &answers);
+        problems_found.iter().map(|it| it.replace("patient_submitted_data.", "")).collect()
     }
 
     #[test]
@@ -328,9 +328,10 @@ mod tests {
         let wrong = json!({
             "born": "13/45/1990", "moved": "12/24/1990", "visit": "soon", "at": "25:00", "mail": "pat", "phones": ["none"],
         });
-        let told: Vec<_> = problems(&form, &wrong).iter().map(|it| it.replace("patient_submitted_data.", "")).collect();
+        let problems_found: Vec<_> =
+            problems(&form, &wrong).iter().map(|it| it.replace("patient_submitted_data.", "")).collect();
         assert_eq!(
-            told,
+            problems_found,
             [
                 "born must be a date such as 12/24/1980.",
                 "moved must be a date such as 24/12/1980.",

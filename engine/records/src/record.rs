@@ -102,10 +102,11 @@ pub trait Body: Schema {
     const LISTED_BY_ID: bool = true;
 
     /// Creates the body from the EHR's form, keeping the local fields of `kept`.
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, kept: Option<&Self>, ours: ResolveId<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, kept: Option<&Self>, resolve_id: ResolveId<'_, E>)
+    -> Result<Self, E>;
 
     /// Converts the body to the EHR's form.
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
 
     /// Returns the index terms of the body.
     fn terms(&self) -> Vec<Term>;

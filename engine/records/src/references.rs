@@ -26,56 +26,68 @@ pub trait Reference: Sized {
     type Foreign;
 
     /// Converts a reference of the EHR to our ids.
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(
+        foreign: &Self::Foreign,
+        to: Resource,
+        resolve_id: ResolveId<'_, E>,
+    ) -> Result<Self, E>;
     /// Converts the reference to foreign ids.
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E>;
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E>;
 }
 
 impl Reference for u64 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: ResolveId<'_, E>) -> Result<u64, E> {
-        ours(to, foreign)
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, resolve_id: ResolveId<'_, E>) -> Result<u64, E> {
+        resolve_id(to, foreign)
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
-        theirs(to, *self)?.ok_or(Missing { resource: to, id: *self }.into())
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, foreign_id_of: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
+        foreign_id_of(to, *self)?.ok_or(Missing { resource: to, id: *self }.into())
     }
 }
 
 impl Reference for u32 {
     type Foreign = ForeignId;
 
-    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, ours: ResolveId<'_, E>) -> Result<u32, E> {
-        u32::try_from(ours(to, foreign)?).map_err(|_| Invalid("an id beyond 32 bits").into())
+    fn resolve<E: From<Invalid>>(foreign: &ForeignId, to: Resource, resolve_id: ResolveId<'_, E>) -> Result<u32, E> {
+        u32::try_from(resolve_id(to, foreign)?).map_err(|_| Invalid("an id beyond 32 bits").into())
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
-        u64::from(*self).for_ehr(to, theirs)
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, foreign_id_of: ForeignIdOf<'_, E>) -> Result<ForeignId, E> {
+        u64::from(*self).for_ehr(to, foreign_id_of)
     }
 }
 
 impl<T: Reference> Reference for Option<T> {
     type Foreign = Option<T::Foreign>;
 
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E> {
-        foreign.as_ref().map(|foreign| T::resolve(foreign, to, ours)).transpose()
+    fn resolve<E: From<Invalid>>(
+        foreign: &Self::Foreign,
+        to: Resource,
+        resolve_id: ResolveId<'_, E>,
+    ) -> Result<Self, E> {
+        foreign.as_ref().map(|foreign| T::resolve(foreign, to, resolve_id)).transpose()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
-        self.as_ref().map(|id| id.for_ehr(to, theirs)).transpose()
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
+        self.as_ref().map(|id| id.for_ehr(to, foreign_id_of)).transpose()
     }
 }
 
 impl<T: Reference> Reference for Vec<T> {
     type Foreign = Vec<T::Foreign>;
 
-    fn resolve<E: From<Invalid>>(foreign: &Self::Foreign, to: Resource, ours: ResolveId<'_, E>) -> Result<Self, E> {
-        foreign.iter().map(|foreign| T::resolve(foreign, to, ours)).collect()
+    fn resolve<E: From<Invalid>>(
+        foreign: &Self::Foreign,
+        to: Resource,
+        resolve_id: ResolveId<'_, E>,
+    ) -> Result<Self, E> {
+        foreign.iter().map(|foreign| T::resolve(foreign, to, resolve_id)).collect()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, to: Resource, theirs: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
-        self.iter().map(|id| id.for_ehr(to, theirs)).collect()
+    fn for_ehr<E: From<Missing>>(&self, to: Resource, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Foreign, E> {
+        self.iter().map(|id| id.for_ehr(to, foreign_id_of)).collect()
     }
 }
 
@@ -85,19 +97,19 @@ pub trait Part: Sized {
     type Ehr;
 
     /// Converts a part of the EHR to our ids.
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: ResolveId<'_, E>) -> Result<Self, E>;
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, resolve_id: ResolveId<'_, E>) -> Result<Self, E>;
     /// Converts the part to foreign ids.
-    fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
+    fn for_ehr<E: From<Missing>>(&self, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E>;
 }
 
 impl<T: Part> Part for Vec<T> {
     type Ehr = Vec<T::Ehr>;
 
-    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, ours: ResolveId<'_, E>) -> Result<Self, E> {
-        ehr.iter().map(|part| T::resolve(part, ours)).collect()
+    fn resolve<E: From<Invalid>>(ehr: &Self::Ehr, resolve_id: ResolveId<'_, E>) -> Result<Self, E> {
+        ehr.iter().map(|part| T::resolve(part, resolve_id)).collect()
     }
 
-    fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E> {
-        self.iter().map(|part| part.for_ehr(theirs)).collect()
+    fn for_ehr<E: From<Missing>>(&self, foreign_id_of: ForeignIdOf<'_, E>) -> Result<Self::Ehr, E> {
+        self.iter().map(|part| part.for_ehr(foreign_id_of)).collect()
     }
 }

@@ -92,27 +92,27 @@ impl Body for WorkingHour {
     fn resolve<E: From<Invalid>>(
         shown: &EhrWorkingHour,
         kept: Option<&WorkingHour>,
-        ours: ResolveId<'_, E>,
+        resolve_id: ResolveId<'_, E>,
     ) -> Result<WorkingHour, E> {
         let times = (minutes(&shown.begin_time), minutes(&shown.end_time), recurrence(shown));
         let (Some(begin), Some(end), Some(recurrence)) = times else {
             return Err(Invalid("begin_time, end_time or the days of the working hour cannot be read").into());
         };
         Ok(WorkingHour {
-            provider_id: Reference::resolve(&shown.provider, Resource::Providers, ours)?,
-            operatory_id: Reference::resolve(&shown.operatory, Resource::Operatories, ours)?,
+            provider_id: Reference::resolve(&shown.provider, Resource::Providers, resolve_id)?,
+            operatory_id: Reference::resolve(&shown.operatory, Resource::Operatories, resolve_id)?,
             begin,
             end,
             recurrence,
             kind: shown.kind,
             source: kept.map_or(HourSource::Synced, |kept| kept.source),
-            appointment_type_ids: Reference::resolve(&shown.appointment_types, Resource::AppointmentTypes, ours)?,
+            appointment_type_ids: Reference::resolve(&shown.appointment_types, Resource::AppointmentTypes, resolve_id)?,
             label: shown.label.clone(),
             active: shown.active,
         })
     }
 
-    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<EhrWorkingHour, E> {
+    fn for_ehr<E: From<Missing>>(&self, id: ForeignId, foreign_id_of: ForeignIdOf<'_, E>) -> Result<EhrWorkingHour, E> {
         let (days, specific_date, recurrence) = match self.recurrence.clone() {
             Recurrence::Weekly(days) => (days, None, None),
             Recurrence::On(date) => (Vec::new(), Some(date.to_string()), None),
@@ -122,15 +122,15 @@ impl Body for WorkingHour {
         };
         Ok(EhrWorkingHour {
             id,
-            provider: self.provider_id.for_ehr(Resource::Providers, theirs)?,
-            operatory: self.operatory_id.for_ehr(Resource::Operatories, theirs)?,
+            provider: self.provider_id.for_ehr(Resource::Providers, foreign_id_of)?,
+            operatory: self.operatory_id.for_ehr(Resource::Operatories, foreign_id_of)?,
             begin_time: time_of_day(self.begin),
             end_time: time_of_day(self.end),
             days,
             specific_date,
             recurrence,
             kind: self.kind,
-            appointment_types: self.appointment_type_ids.for_ehr(Resource::AppointmentTypes, theirs)?,
+            appointment_types: self.appointment_type_ids.for_ehr(Resource::AppointmentTypes, foreign_id_of)?,
             label: self.label.clone(),
             active: self.active,
             extra: Extra::new(),

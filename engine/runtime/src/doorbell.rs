@@ -42,11 +42,11 @@ impl<K: Ord> Doorbell<K> {
     }
 
     /// Returns the keys added since the last call.
-    pub fn answer(&self) -> BTreeSet<K> {
+    pub fn take(&self) -> BTreeSet<K> {
         std::mem::take(&mut *self.rung.lock())
     }
 
-    /// Returns the number of keys added since the last answer.
+    /// Returns the number of keys added since the last `take`.
     pub fn waiting(&self) -> usize {
         self.rung.lock().len()
     }

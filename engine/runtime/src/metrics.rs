@@ -124,8 +124,8 @@ pub struct LocationHealth {
 pub struct Locations(Mutex<BTreeMap<LocationId, LocationHealth>>);
 
 impl Locations {
-    pub fn note(&self, location: LocationId, standing: LocationHealth) {
-        self.0.lock().insert(location, standing);
+    pub fn note(&self, location: LocationId, health: LocationHealth) {
+        self.0.lock().insert(location, health);
     }
 
     /// Notes that the records of a location are damaged. Its last known numbers remain.
@@ -157,19 +157,19 @@ impl Locations {
     /// Adds the locations' part of the numbers. An inactive location is not read, so only its writes count.
     fn add_to(&self, numbers: &mut Numbers, now: Timestamp, is_active: impl Fn(LocationId) -> bool) {
         let age = |since: Timestamp| u64::try_from(now.since(since) / SECOND).unwrap_or(0);
-        for (location, standing) in self.0.lock().iter() {
-            numbers.writes_queued += standing.queued;
-            numbers.writes_parked += standing.parked;
-            numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(standing.oldest_write.map_or(0, age));
+        for (location, health) in self.0.lock().iter() {
+            numbers.writes_queued += health.queued;
+            numbers.writes_parked += health.parked;
+            numbers.oldest_write_seconds = numbers.oldest_write_seconds.max(health.oldest_write.map_or(0, age));
             if !is_active(*location) {
                 continue;
             }
-            let schedule_age = standing.schedule_as_of.map_or(0, age);
+            let schedule_age = health.schedule_as_of.map_or(0, age);
             numbers.oldest_schedule_seconds = numbers.oldest_schedule_seconds.max(schedule_age);
-            numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(standing.last_read.map_or(0, age));
-            numbers.locations_not_reading += u64::from(standing.read_problem.is_some());
-            numbers.locations_not_writing += u64::from(standing.write_problem.is_some());
-            numbers.records_skipped += standing.skipped;
+            numbers.oldest_read_seconds = numbers.oldest_read_seconds.max(health.last_read.map_or(0, age));
+            numbers.locations_not_reading += u64::from(health.read_problem.is_some());
+            numbers.locations_not_writing += u64::from(health.write_problem.is_some());
+            numbers.records_skipped += health.skipped;
         }
     }
 }

@@ -152,13 +152,13 @@ impl EmbeddedStore {
 impl Store for EmbeddedStore {
     fn read(&self, key: &[u8]) -> Result<Option<Versioned>, StoreError> {
         check_key(key)?;
-        let (shown, view) = (self.shared.recent.shown(), self.shared.medium.view());
+        let (shown, view) = (self.shared.recent.visible_group(), self.shared.medium.view());
         self.read_in(&*view, shown, key)
     }
 
     fn read_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned>>, StoreError> {
         keys.iter().try_for_each(|key| check_key(key))?;
-        let (shown, view) = (self.shared.recent.shown(), self.shared.medium.view());
+        let (shown, view) = (self.shared.recent.visible_group(), self.shared.medium.view());
         keys.iter().map(|key| self.read_in(&*view, shown, key)).collect()
     }
 

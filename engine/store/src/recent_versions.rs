@@ -58,7 +58,7 @@ struct Entries {
 
 impl RecentVersions {
     /// Returns the number of the last shown group. Must be called before the view of a read is created.
-    pub(crate) fn shown(&self) -> u64 {
+    pub(crate) fn visible_group(&self) -> u64 {
         self.shown.load(Ordering::Acquire)
     }
 
@@ -244,7 +244,7 @@ mod tests {
                 match step {
                     Step::Record(writes) => model.record(writes, &recent),
                     Step::Show => model.show(&recent),
-                    Step::TakeNumber(reader) => readers[*reader] = (recent.shown(), None),
+                    Step::TakeNumber(reader) => readers[*reader] = (recent.visible_group(), None),
                     Step::TakeView(reader) => readers[*reader].1 = Some(model.shown),
                     Step::Read(reader, key) => {
                         if let (number, Some(view)) = readers[*reader] {
@@ -270,7 +270,7 @@ mod tests {
         let version = Some(Version(7));
         recent.record(1, [(&b"written"[..], version)].into_iter());
         recent.show(1);
-        recent.observe(recent.shown(), b"read", None);
+        recent.observe(recent.visible_group(), b"read", None);
         assert_eq!((recent.version(b"written"), recent.version(b"read")), (Some(version), Some(None)));
         // A reader that began before the group is ignored.
         recent.observe(0, b"written", None);
@@ -278,7 +278,7 @@ mod tests {
         let mut number = 0_u32;
         while recent.version(b"written").is_some() {
             number += 1;
-            recent.observe(recent.shown(), &number.to_be_bytes(), None);
+            recent.observe(recent.visible_group(), &number.to_be_bytes(), None);
         }
         assert_eq!(number as usize, 2 * CAPACITY - 1);
         recent.observe(0, b"written", None);

@@ -92,7 +92,7 @@ async fn writes_wait_for_approval_and_declined_ones_fail() {
     assert!(office.state().await.write_ok, "what waits for the staff does not block the way");
     staff.approve(&asked[0]);
     staff.decline(&asked[1]);
-    staff.say(json!({"type": "approved", "writes": [asked[0]]}));
+    staff.send(json!({"type": "approved", "writes": [asked[0]]}));
     until("both have ended", async || (office.state().await.queued == 0).then_some(())).await;
     assert_eq!(cloud.posted(), [asked[0].clone()]);
     let ended = office.ended();
@@ -123,7 +123,7 @@ async fn writes_awaiting_approval_are_shown_to_the_next_workstation() {
     // A write in flight when the workstations change is retried only after a pause.
     let waiting = async || Some(office.writes().await).filter(|all| all.iter().all(|it| it.status != Status::Sending));
     until("both wait", waiting).await;
-    first.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
+    first.send(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
     let second = office.connect(&two, Does::AsksTheStaff).await;
     first.leave().await;
     let again = async |staff: &office::Workstation| {
@@ -156,7 +156,7 @@ async fn logout_shuts_the_gate_and_login_opens_it() {
         ("out", false, "nobody is logged in to the EHR at a staff workstation"),
         ("in", true, "the staff paused it at their workstation"),
     ] {
-        staff.say(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0}));
+        staff.send(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0}));
         let red = until("the gate is shut", async || {
             Some(office.state().await).filter(|it| it.write_reason.as_deref() == Some(reason))
         });
@@ -165,7 +165,7 @@ async fn logout_shuts_the_gate_and_login_opens_it() {
         office.pay("1").await;
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(cloud.posted().len(), before);
-        staff.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
+        staff.send(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
         until("it is written", async || (office.state().await.queued == 0).then_some(())).await;
         until("all is well", async || office.state().await.write_ok.then_some(())).await;
     }

@@ -50,7 +50,7 @@ impl Cloud {
         let mut records = self.0.lock();
         match (request.method.as_str(), request.path.strip_prefix("/writes/")) {
             ("POST", Some(key)) => {
-                let tag = request.write.as_ref().expect("a write says what it is");
+                let tag = request.write.as_ref().expect("a write names its kind");
                 assert_eq!(tag.id, key, "the tag is the same over all tries");
                 records.kinds.push(tag.kind.clone());
                 records.posted.push(key.to_owned());
@@ -146,7 +146,7 @@ impl Office {
             approved: Mutex::default(),
             declined: Mutex::default(),
         });
-        desk.say(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
+        desk.send(json!({"type": "state", "session": "in", "paused": false, "awaiting": 0}));
         let working = tokio::spawn(desk.clone().work(messages));
         Workstation { desk, working }
     }
@@ -277,13 +277,13 @@ impl Workstation {
         self.desk.declined.lock().push(id.to_owned());
     }
 
-    pub fn say(&self, message: Value) {
-        self.desk.say(message);
+    pub fn send(&self, message: Value) {
+        self.desk.send(message);
     }
 }
 
 impl WorkstationDesk {
-    fn say(&self, message: Value) {
+    fn send(&self, message: Value) {
         if let Some(session) = &*self.session.lock() {
             session.received(&message.to_string()).unwrap();
         }
@@ -294,7 +294,7 @@ impl WorkstationDesk {
             match *message {
                 ToWorkstation::Lease { lease: Some(lease) } => *self.lease.lock() = lease,
                 ToWorkstation::Request(request) => self.perform(&request),
-                ToWorkstation::Ping { n } => self.say(json!({"type": "pong", "n": n})),
+                ToWorkstation::Ping { n } => self.send(json!({"type": "pong", "n": n})),
                 _ => {}
             }
         }
@@ -321,7 +321,7 @@ impl WorkstationDesk {
             _ => {
                 let (status, body) = self.cloud.handle(request);
                 let claim = request.claim;
-                self.say(json!({"type": "answer", "lease": claim.lease, "number": claim.number,
+                self.send(json!({"type": "answer", "lease": claim.lease, "number": claim.number,
                     "location": claim.location, "status": status, "headers": [], "body": STANDARD.encode(body)}));
             }
         }
@@ -329,7 +329,7 @@ impl WorkstationDesk {
 
     fn fail(&self, request: &Request, kind: &str, reason: &str) {
         let claim = request.claim;
-        self.say(json!({"type": "failure", "lease": claim.lease, "number": claim.number, "location": claim.location,
+        self.send(json!({"type": "failure", "lease": claim.lease, "number": claim.number, "location": claim.location,
             "kind": kind, "reason": reason}));
     }
 }

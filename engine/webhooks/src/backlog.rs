@@ -153,7 +153,7 @@ impl Backlogs {
     }
 
     /// Returns the number of deliveries for which the queue still has room.
-    pub(super) fn room(&self, endpoint: EndpointId) -> usize {
+    pub(super) fn capacity(&self, endpoint: EndpointId) -> usize {
         self.limit
             .load(Ordering::Relaxed)
             .saturating_sub(usize::try_from(self.for_endpoint(endpoint).waiting()).unwrap_or(usize::MAX))

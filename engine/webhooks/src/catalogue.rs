@@ -401,11 +401,11 @@ mod tests {
     fn a_single_outcome_can_be_subscribed_to() {
         let failed = parse("Appointment", "Appointment_Insertion.FAILED").unwrap();
         assert_eq!(failed.to_string(), "appointment_insertion.failed");
-        let told = |outcome| EventName::written(Event::AppointmentInsertion, outcome).unwrap();
-        assert!(failed.takes(told(WriteOutcome::Failed)));
-        assert!(!failed.takes(told(WriteOutcome::Complete)));
+        let name = |outcome| EventName::written(Event::AppointmentInsertion, outcome).unwrap();
+        assert!(failed.takes(name(WriteOutcome::Failed)));
+        assert!(!failed.takes(name(WriteOutcome::Complete)));
         let all = parse("appointment", "appointment_insertion").unwrap();
-        assert!(WriteOutcome::ALL.into_iter().all(|outcome| all.takes(told(outcome))));
+        assert!(WriteOutcome::ALL.into_iter().all(|outcome| all.takes(name(outcome))));
         assert!(!all.takes(EventName::change(Event::AppointmentCreated).unwrap()));
     }
 
@@ -459,8 +459,8 @@ mod tests {
             (WriteOutcome::Failed, "appointment_insertion.failed"),
             (WriteOutcome::TimedOut, "appointment_insertion.timed_out"),
         ] {
-            let told = EventName::written(insertion, outcome).unwrap();
-            assert_eq!((told.to_string().as_str(), told.event()), (name, insertion));
+            let name_of_event = EventName::written(insertion, outcome).unwrap();
+            assert_eq!((name_of_event.to_string().as_str(), name_of_event.event()), (name, insertion));
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::task;
 use super::{
     attempt::Sender,
     delivery::{Delivery, State},
-    delivery_id::made_at,
+    delivery_id::creation_time,
     keys::Due,
     limits,
     model::EndpointId,
@@ -42,7 +42,7 @@ impl Sender {
                     Err(error) => return Err(error),
                 };
                 // Attempts continue meanwhile, so the clock is read after the delivery.
-                let ahead = before.attempted_at.unwrap_or(made_at(due.delivery)).since((self.clock)());
+                let ahead = before.attempted_at.unwrap_or(creation_time(due.delivery)).since((self.clock)());
                 if ahead > 0 && before.state == (State::Pending { next_attempt_at: due.at }) {
                     let mut after = before.clone();
                     after.set_back(by.max(ahead));

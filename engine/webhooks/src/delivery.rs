@@ -336,7 +336,7 @@ impl Delivery {
                     message: fault.to_string(),
                     attempts: self.attempts,
                 });
-                let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_ERRORS_TOLD);
+                let too_many = self.delivery_errors.len().saturating_sub(limits::MAX_REPORTED_ERRORS);
                 self.delivery_errors.drain(..too_many);
                 let next = schedule::retry(first, due, attempted, random);
                 match next.filter(|_| fault != SendError::GONE) {
@@ -477,7 +477,7 @@ mod tests {
     }
 
     /// Everything that the log shows and retries depend on.
-    fn shown(delivery: &Delivery) -> serde_json::Value {
+    fn logged_state(delivery: &Delivery) -> serde_json::Value {
         serde_json::to_value(delivery).unwrap()
     }
 
@@ -490,7 +490,7 @@ mod tests {
         let expected = r#"{"state":{"delivered":{"at":1795255200000,"status":204}}}"#;
         assert_eq!(std::str::from_utf8(&entry).unwrap(), expected);
         let found = Delivery::from_event(&event, Uuid::nil(), Some(&entry)).unwrap();
-        assert_eq!(shown(&found), shown(&delivery));
+        assert_eq!(logged_state(&found), logged_state(&delivery));
         assert_eq!((found.attempts, found.attempted_at), (1, Some(Timestamp(1_795_255_200_000))));
         // An entry of an earlier version.
         let earlier = concat!(
@@ -498,7 +498,7 @@ mod tests {
             r#""state":{"delivered":{"at":1795255200000,"status":204}}}"#
         );
         let found = Delivery::from_event(&event, Uuid::nil(), Some(earlier.as_bytes())).unwrap();
-        assert_eq!(shown(&found), shown(&delivery));
+        assert_eq!(logged_state(&found), logged_state(&delivery));
     }
 
     #[test]
@@ -508,7 +508,7 @@ mod tests {
         let mut check = |change: &dyn Fn(&mut Delivery)| {
             change(&mut delivery);
             let found = Delivery::from_event(&event, Uuid::nil(), Some(&stored(&delivery))).unwrap();
-            assert_eq!(shown(&found), shown(&delivery));
+            assert_eq!(logged_state(&found), logged_state(&delivery));
             assert!(String::from_utf8(stored(&delivery)).unwrap().contains("\"attempts\":"));
         };
         check(&|it| it.state = State::Stopped { at: Timestamp(5) });

@@ -26,7 +26,7 @@ impl DeliveryIds {
     }
 
     /// Continues above `last`, like `after`, in a process that has already generated ids.
-    pub(super) fn go_on_after(&self, last: Uuid) {
+    pub(super) fn advance_past(&self, last: Uuid) {
         self.0.fetch_max(number(last), Ordering::Relaxed);
     }
 
@@ -71,7 +71,7 @@ pub(crate) fn number_in_event(id: Uuid) -> usize {
 }
 
 /// Returns the creation time encoded in an id.
-pub fn made_at(id: Uuid) -> Timestamp {
+pub fn creation_time(id: Uuid) -> Timestamp {
     Timestamp((id.as_u64_pair().0 >> 16).cast_signed())
 }
 
@@ -90,10 +90,10 @@ mod tests {
         let at = Timestamp(1_795_255_200_123);
         let made: Vec<Uuid> = (0..10_000).map(|n| ids.next(at.plus(n % 3), random)).collect();
         assert!(made.is_sorted() && made.iter().all(|id| id.get_version_num() == 7));
-        assert_eq!(made_at(made[0]), at);
+        assert_eq!(creation_time(made[0]), at);
         assert!(first_id_at(at) < made[0] && made[0] < first_id_at(at.plus(1)));
         let later = ids.next(at.plus(60_000), random);
-        assert_eq!(made_at(later), at.plus(60_000));
+        assert_eq!(creation_time(later), at.plus(60_000));
         let many = [0, 1, 999, MAX_OF_ONE_EVENT - 1].map(|number| nth_of(later, number));
         assert!(many.is_sorted() && many.iter().all(|id| first_of(*id) == later && id.get_version_num() == 7));
         assert_eq!(many.map(number_in_event), [0, 1, 999, MAX_OF_ONE_EVENT - 1]);

@@ -14,13 +14,13 @@ use uuid::Uuid;
 
 use super::{
     delivery::{Delivery, State, TEST_EVENT, TEST_RESOURCE},
-    delivery_id::{first_id_at, made_at},
+    delivery_id::{creation_time, first_id_at},
     event::StoredEvent,
     keys::{self, Due},
     limits,
     model::{Endpoint, EndpointId, Owner},
     outbox::{Enqueued, Outbox},
-    registry::{EndpointRegistry, Made, RegistryError},
+    registry::{CreatedOrReplayed, EndpointRegistry, RegistryError},
 };
 
 /// The number of tries to change a delivery whose attempts are recorded concurrently.
@@ -99,7 +99,7 @@ impl DeliveryLog {
         random: Uuid,
         once: Option<&IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Made<Delivery>, RegistryError> {
+    ) -> Result<CreatedOrReplayed<Delivery>, RegistryError> {
         // The second of two requests with the same Idempotency-Key gets the result of the first.
         let _turn = self.registry.turn().await;
         for _ in 0..RACES {
@@ -130,7 +130,7 @@ impl DeliveryLog {
             self.outbox.add(first, event, &mut batch, &mut enqueued);
             claim.put(&delivery, now, &mut batch)?;
             match self.commit(batch, enqueued).await {
-                Ok(()) => return Ok(Made { record: delivery, replay: false }),
+                Ok(()) => return Ok(CreatedOrReplayed { record: delivery, replay: false }),
                 // Another node took the key.
                 Err(CommitError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
@@ -193,13 +193,13 @@ impl DeliveryLog {
             let Some(last) = page.last() else { return Ok(Replayed { deliveries, next: None }) };
             let ids: Vec<Uuid> = page.iter().filter_map(|key| keys::parse_logged(key)).map(|(_, id)| id).collect();
             if deliveries + ids.len() > limits::MAX_REPLAY {
-                let next = ids.first().map(|id| made_at(*id));
+                let next = ids.first().map(|id| creation_time(*id));
                 return Ok(Replayed { deliveries, next });
             }
             let (sent, no_room) = self.send_again(endpoint.id, &ids, &wanted, now).await?;
             deliveries += sent;
             if let Some(id) = no_room {
-                return Ok(Replayed { deliveries, next: Some(made_at(id)) });
+                return Ok(Replayed { deliveries, next: Some(creation_time(id)) });
             }
             range = range.after(last);
         }
@@ -215,11 +215,11 @@ impl DeliveryLog {
         now: Timestamp,
     ) -> Result<(usize, Option<Uuid>), RegistryError> {
         for _ in 0..RACES {
-            let room = self.registry.subscriptions().backlogs.room(endpoint);
+            let capacity = self.registry.subscriptions().backlogs.capacity(endpoint);
             let (mut batch, mut count, mut no_room) = (Batch::new(), 0, None);
             for id in ids {
                 let Some(before) = self.find(endpoint, *id)?.filter(wanted) else { continue };
-                if count == room {
+                if count == capacity {
                     no_room = Some(*id);
                     break;
                 }

@@ -29,7 +29,7 @@ use super::{
     moves::{Move, Moves},
     outcomes::Outcomes,
     target::Targets,
-    upkeep::Look,
+    upkeep::RefreshResult,
 };
 
 /// A running dispatcher. Stops on `stop` or on drop.
@@ -84,7 +84,7 @@ enum TaskOutcome {
     Pruned {
         more: bool,
     },
-    Looked(Look),
+    Refreshed(RefreshResult),
     /// The grace period of messages to endpoints of other nodes is over.
     ReleaseGraceOver,
     /// The endpoints with a delivery that is due earlier now.
@@ -104,7 +104,7 @@ struct DispatchLoop {
     prune_at: Option<Timestamp>,
     watch: Watch,
     /// A look at the store is in progress.
-    looking: bool,
+    refreshing: bool,
     /// New endpoints in the next result were assigned to this node by a move.
     came: bool,
     /// Callers that wait for the end of messages to endpoints of other nodes.
@@ -125,7 +125,7 @@ impl DispatchLoop {
             started,
             prune_at: Some(started),
             watch: Watch::since(started),
-            looking: false,
+            refreshing: false,
             came: false,
             pending_releases: Vec::new(),
         }
@@ -142,7 +142,7 @@ impl DispatchLoop {
         self.move_retries_back(0);
         // Only scans find deliveries of other nodes, and those of a commit whose outcome a remote store did not report.
         let is_shared = self.sender.registry.subscriptions().shared.is_some();
-        let (mut looks, scans_only) = (interval(limits::LOOK_EVERY), is_shared || self.sender.store.is_remote());
+        let (mut looks, scans_only) = (interval(limits::REFRESH_INTERVAL), is_shared || self.sender.store.is_remote());
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = (self.sender.clock)();
@@ -165,7 +165,7 @@ impl DispatchLoop {
                     }
                 }
                 () = self.doorbell.wait() => {
-                    for (endpoint, arrivals) in self.doorbell.answer() {
+                    for (endpoint, arrivals) in self.doorbell.take() {
                         match arrivals {
                             Arrivals::Known { new, scans } if !scans_only => self.queues.arrived(endpoint, new, scans),
                             _ => self.queues.ready(endpoint),
@@ -208,21 +208,21 @@ impl DispatchLoop {
             Move::Gone(ended) => {
                 for endpoint in self.queues.known() {
                     if !self.is_here(endpoint) {
-                        self.queues.let_go(endpoint);
+                        self.queues.release(endpoint);
                     }
                 }
                 self.pending_releases.push(ended);
                 self.confirm_release();
                 self.tasks.spawn(async {
-                    sleep(limits::LET_GO).await;
+                    sleep(limits::RELEASE_GRACE).await;
                     TaskOutcome::ReleaseGraceOver
                 });
             }
         }
     }
 
-    /// Replies to callers of `Moves::let_go` once no attempt to an endpoint of another node is in flight. Must be
-    /// called whenever an attempt ends.
+    /// Replies to callers of `Moves::release_moved` once no attempt to an endpoint of another node is in flight. Must
+    /// be called whenever an attempt ends.
     fn confirm_release(&mut self) {
         if self.pending_releases.is_empty() || self.attempts.values().any(|(due, _)| !self.is_here(due.endpoint)) {
             return;
@@ -240,14 +240,14 @@ impl DispatchLoop {
     /// Looks for changes by other nodes, and for deliveries that were not passed in memory. Other nodes enqueue such
     /// deliveries for endpoints of this node, and commits with an unknown outcome leave them in the store.
     fn start_refresh(&mut self) {
-        if !std::mem::replace(&mut self.looking, true) {
+        if !std::mem::replace(&mut self.refreshing, true) {
             let sender = self.sender.clone();
-            self.tasks.spawn(async move { TaskOutcome::Looked(sender.refresh().await) });
+            self.tasks.spawn(async move { TaskOutcome::Refreshed(sender.refresh().await) });
         }
     }
 
-    fn looked(&mut self, look: Look, now: Timestamp) {
-        self.looking = false;
+    fn refreshed(&mut self, look: RefreshResult, now: Timestamp) {
+        self.refreshing = false;
         let found = match look {
             Ok(found) => found,
             Err(error) => return tracing::warn!(%error, "reading webhook changes of other nodes failed; retrying"),
@@ -268,7 +268,7 @@ impl DispatchLoop {
     /// Begins attempts for the endpoint, or finds out when the next one is due.
     fn turn(&mut self, endpoint: EndpointId, now: Timestamp) {
         if !self.is_here(endpoint) {
-            return self.queues.let_go(endpoint);
+            return self.queues.release(endpoint);
         }
         let kind = match self.sender.registry.subscriptions().endpoint(endpoint) {
             Some(known) if known.failing_since.is_some() => EndpointState::Failing,
@@ -307,14 +307,14 @@ impl DispatchLoop {
             EndpointState::Healthy => limits::LOOK_AHEAD,
             EndpointState::Failing => limits::FAILING_ENDPOINT_CONCURRENCY,
         };
-        let asked = self.queues.under_way_count(endpoint) + ahead;
+        let asked = self.queues.in_flight_count(endpoint) + ahead;
         let (mut all, mut found) = (true, Vec::new());
         for range in [keys::queued_of(endpoint), keys::due_of(endpoint)] {
             let stored = self.sender.store.scan(range, Direction::Forward, asked)?;
             let mut is_whole = stored.len() < asked;
             for (key, record) in stored {
                 let Some(due) = Due::parse(&key) else { continue };
-                if self.queues.is_under_way(endpoint, due.delivery) {
+                if self.queues.is_in_flight(endpoint, due.delivery) {
                     continue;
                 }
                 if !due.is_queued && due.at > now {
@@ -377,12 +377,12 @@ impl DispatchLoop {
                 match result {
                     Ok(AfterAttempt::Ended) => self.queues.ready_unless_drained(due.endpoint),
                     Ok(AfterAttempt::Pending) => self.queues.ready(due.endpoint),
-                    Ok(AfterAttempt::Elsewhere) => self.queues.let_go(due.endpoint),
+                    Ok(AfterAttempt::Elsewhere) => self.queues.release(due.endpoint),
                     Err(error) => self.wait_for_store(due.endpoint, &error, now),
                 }
                 self.confirm_release();
             }
-            TaskOutcome::Looked(look) => self.looked(look, now),
+            TaskOutcome::Refreshed(look) => self.refreshed(look, now),
             TaskOutcome::ReleaseGraceOver => {
                 let others = self.attempts.values().filter(|(due, _)| !self.is_here(due.endpoint));
                 others.for_each(|(_, attempt)| attempt.abort());
@@ -405,7 +405,7 @@ impl DispatchLoop {
         match self.ended(error.id()) {
             // The node to which the endpoint moved sends the message again, under the same id.
             Some(due) if error.is_cancelled() => {
-                self.queues.let_go(due.endpoint);
+                self.queues.release(due.endpoint);
                 self.confirm_release();
             }
             Some(due) => {
@@ -414,7 +414,7 @@ impl DispatchLoop {
                 self.queues.ready_at(due.endpoint, now.plus(limits::MAX_SLEEP));
                 self.confirm_release();
             }
-            None => (self.prune_at, self.looking) = (Some(now.plus(limits::PRUNE_EVERY)), false),
+            None => (self.prune_at, self.refreshing) = (Some(now.plus(limits::PRUNE_EVERY)), false),
         }
     }
 

@@ -68,7 +68,7 @@ impl Doorbell {
     }
 
     /// Returns the new deliveries since the last call.
-    pub(crate) fn answer(&self) -> BTreeMap<EndpointId, Arrivals> {
+    pub(crate) fn take(&self) -> BTreeMap<EndpointId, Arrivals> {
         std::mem::take(&mut *self.arrivals.lock())
     }
 

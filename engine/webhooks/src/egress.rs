@@ -64,7 +64,7 @@ pub enum RefusedUrl {
     Credentials,
     #[error("must lead to a host on the public internet")]
     NotPublic,
-    #[error("must not lead to port 0, at which nobody listens")]
+    #[error("must not have port 0")]
     PortZero,
 }
 

@@ -11,7 +11,7 @@ use super::{keys::Due, limits, model::EndpointId};
 
 #[derive(Default)]
 struct EndpointQueue {
-    under_way: BTreeMap<Uuid, InFlight>,
+    in_flight: BTreeMap<Uuid, InFlight>,
     /// The endpoint is in `ready`.
     ready: bool,
     /// The time of the endpoint's entry in `timers`.
@@ -51,8 +51,8 @@ pub(crate) struct EndpointQueues {
     queues: BTreeMap<EndpointId, EndpointQueue>,
     ready: VecDeque<EndpointId>,
     timers: BTreeSet<(Timestamp, EndpointId)>,
-    under_way: usize,
-    failing_under_way: usize,
+    in_flight: usize,
+    failing_in_flight: usize,
     /// The number of the last scan of each endpoint.
     scans: BTreeMap<EndpointId, u64>,
     /// Scans up to this number are not in `scans` any more.
@@ -129,7 +129,7 @@ impl EndpointQueues {
     /// their order, and a failed message does not delay the next.
     pub(crate) fn take_found(&mut self, endpoint: EndpointId) -> Option<Found> {
         let queue = self.queues.get_mut(&endpoint)?;
-        let busy = |record: &[u8]| !record.is_empty() && queue.under_way.values().any(|it| it.record == record);
+        let busy = |record: &[u8]| !record.is_empty() && queue.in_flight.values().any(|it| it.record == record);
         let index = queue.found.iter().position(|found| !busy(&found.record))?;
         queue.found.remove(index)
     }
@@ -177,7 +177,7 @@ impl EndpointQueues {
             self.queues.entry(endpoint).or_default().timer = None;
             self.ready(endpoint);
         }
-        if self.under_way >= limits::CONCURRENCY {
+        if self.in_flight >= limits::CONCURRENCY {
             return None;
         }
         let endpoint = self.ready.pop_front()?;
@@ -188,12 +188,12 @@ impl EndpointQueues {
 
     /// Returns `true` if the endpoint is below its own limit. If not, the end of an attempt schedules its next turn.
     pub(crate) fn takes_more(&self, endpoint: EndpointId, kind: EndpointState) -> bool {
-        self.under_way_count(endpoint) < limit(kind)
+        self.in_flight_count(endpoint) < limit(kind)
     }
 
     /// Returns `false` if the share of failing endpoints is used up.
     pub(crate) fn has_shared_capacity(&self, kind: EndpointState) -> bool {
-        kind == EndpointState::Healthy || self.failing_under_way < limits::FAILING_CONCURRENCY
+        kind == EndpointState::Healthy || self.failing_in_flight < limits::FAILING_CONCURRENCY
     }
 
     /// Returns the number of attempts that may begin now.
@@ -201,19 +201,19 @@ impl EndpointQueues {
         let shared = match kind {
             EndpointState::Healthy => limits::CONCURRENCY,
             EndpointState::Failing => {
-                limits::FAILING_CONCURRENCY.saturating_sub(self.failing_under_way) + self.under_way
+                limits::FAILING_CONCURRENCY.saturating_sub(self.failing_in_flight) + self.in_flight
             }
         };
-        let places = shared.min(limits::CONCURRENCY).saturating_sub(self.under_way);
-        limit(kind).saturating_sub(self.under_way_count(endpoint)).min(places)
+        let places = shared.min(limits::CONCURRENCY).saturating_sub(self.in_flight);
+        limit(kind).saturating_sub(self.in_flight_count(endpoint)).min(places)
     }
 
-    pub(crate) fn is_under_way(&self, endpoint: EndpointId, delivery: Uuid) -> bool {
-        self.queues.get(&endpoint).is_some_and(|queue| queue.under_way.contains_key(&delivery))
+    pub(crate) fn is_in_flight(&self, endpoint: EndpointId, delivery: Uuid) -> bool {
+        self.queues.get(&endpoint).is_some_and(|queue| queue.in_flight.contains_key(&delivery))
     }
 
-    pub(crate) fn under_way_count(&self, endpoint: EndpointId) -> usize {
-        self.queues.get(&endpoint).map_or(0, |queue| queue.under_way.len())
+    pub(crate) fn in_flight_count(&self, endpoint: EndpointId) -> usize {
+        self.queues.get(&endpoint).map_or(0, |queue| queue.in_flight.len())
     }
 
     /// Returns the time until which deliveries missed during downtime must wait, if they must.
@@ -228,16 +228,16 @@ impl EndpointQueues {
 
     pub(crate) fn begun(&mut self, endpoint: EndpointId, delivery: Uuid, record: Vec<u8>, kind: EndpointState) {
         let in_flight = InFlight { kind, record };
-        let before = self.queues.entry(endpoint).or_default().under_way.insert(delivery, in_flight);
-        debug_assert!(before.is_none(), "a delivery is under way once");
-        self.under_way += 1;
-        self.failing_under_way += usize::from(kind == EndpointState::Failing);
+        let before = self.queues.entry(endpoint).or_default().in_flight.insert(delivery, in_flight);
+        debug_assert!(before.is_none(), "a delivery is in flight once");
+        self.in_flight += 1;
+        self.failing_in_flight += usize::from(kind == EndpointState::Failing);
     }
 
     pub(crate) fn ended(&mut self, endpoint: EndpointId, delivery: Uuid) {
-        let ended = self.queues.get_mut(&endpoint).and_then(|queue| queue.under_way.remove(&delivery));
-        self.under_way -= usize::from(ended.is_some());
-        self.failing_under_way -= usize::from(ended.is_some_and(|in_flight| in_flight.kind == EndpointState::Failing));
+        let ended = self.queues.get_mut(&endpoint).and_then(|queue| queue.in_flight.remove(&delivery));
+        self.in_flight -= usize::from(ended.is_some());
+        self.failing_in_flight -= usize::from(ended.is_some_and(|in_flight| in_flight.kind == EndpointState::Failing));
     }
 
     /// Adds an endpoint that was assigned to this node by a move, with its first delivery due at `at`.
@@ -263,7 +263,7 @@ impl EndpointQueues {
     }
 
     /// Drops an endpoint of another node. Its attempts in flight continue.
-    pub(crate) fn let_go(&mut self, endpoint: EndpointId) {
+    pub(crate) fn release(&mut self, endpoint: EndpointId) {
         let Some(queue) = self.queues.get_mut(&endpoint) else { return };
         if let Some(at) = queue.timer.take() {
             self.timers.remove(&(at, endpoint));
@@ -274,7 +274,7 @@ impl EndpointQueues {
 
     fn forget_idle(&mut self, endpoint: EndpointId) {
         let idle =
-            |it: &EndpointQueue| it.under_way.is_empty() && it.found.is_empty() && !it.ready && it.timer.is_none();
+            |it: &EndpointQueue| it.in_flight.is_empty() && it.found.is_empty() && !it.ready && it.timer.is_none();
         if self.queues.get(&endpoint).is_some_and(idle) {
             self.queues.remove(&endpoint);
         }
@@ -459,7 +459,7 @@ mod tests {
         queues.ended(EndpointId(0), id(0));
         assert!(queues.has_shared_capacity(EndpointState::Failing));
         assert_eq!(queues.next(NOW), Some(A));
-        assert_eq!(queues.under_way, limits::CONCURRENCY - 1);
+        assert_eq!(queues.in_flight, limits::CONCURRENCY - 1);
     }
 
     #[test]

@@ -19,14 +19,14 @@ pub(crate) struct EventCache(Mutex<Events>);
 #[derive(Default)]
 struct Events {
     /// New events, the oldest first.
-    new: BTreeMap<Uuid, HeldEvent>,
+    new: BTreeMap<Uuid, CachedEvent>,
     /// Size of the new events.
     bytes: usize,
     /// Other events. An event is freed once no attempt uses it.
     in_use: HashMap<Uuid, Weak<StoredEvent>>,
 }
 
-struct HeldEvent {
+struct CachedEvent {
     event: Arc<StoredEvent>,
     bytes: usize,
     /// Attempts until the event is released.
@@ -42,7 +42,7 @@ impl EventCache {
         }
         let mut events = self.0.lock();
         events.bytes += bytes;
-        events.new.insert(first, HeldEvent { event, bytes, attempts });
+        events.new.insert(first, CachedEvent { event, bytes, attempts });
         while events.bytes > limits::NEW_EVENT_BYTES
             && let Some(oldest) = events.new.keys().next().copied()
         {

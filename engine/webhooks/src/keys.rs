@@ -8,7 +8,7 @@ use store::{Key, KeyRange, keys::Space};
 use uuid::Uuid;
 
 use super::{
-    delivery_id::{MAX_OF_ONE_EVENT, first_of, made_at, nth_of},
+    delivery_id::{MAX_OF_ONE_EVENT, creation_time, first_of, nth_of},
     model::{EndpointId, Subscription, SubscriptionId},
 };
 
@@ -85,7 +85,7 @@ pub(crate) struct Due {
 
 impl Due {
     pub(crate) fn queued(endpoint: EndpointId, delivery: Uuid) -> Due {
-        Due { endpoint, at: made_at(delivery), delivery, is_queued: true }
+        Due { endpoint, at: creation_time(delivery), delivery, is_queued: true }
     }
 
     pub(crate) fn key(&self) -> Key {

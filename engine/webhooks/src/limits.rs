@@ -35,7 +35,7 @@ pub const LONGEST_SILENCE: Millis = 26 * HOUR;
 /// The interval at which the last failure of a failing endpoint is stored.
 pub const FAILURE_NOTED_EVERY: Millis = HOUR;
 /// Failed attempts listed in a message: those of three full schedules, for a message that was sent again manually.
-pub const MAX_ERRORS_TOLD: usize = 33;
+pub const MAX_REPORTED_ERRORS: usize = 33;
 /// The longest overlap of a rotation, in which both secrets sign.
 pub const MAX_SECRET_OVERLAP: Millis = setup::MAX_SECRET_OVERLAP;
 /// Deliveries per replay; the response contains the start of the next one.
@@ -73,11 +73,11 @@ pub const MAX_SLEEP: Millis = MINUTE;
 /// The pause before a refused commit is retried.
 pub const STORE_RETRY: Duration = Duration::from_secs(1);
 /// The time that attempts to an endpoint of another node may still take before they are aborted.
-pub const LET_GO: Duration = Duration::from_secs(1);
+pub const RELEASE_GRACE: Duration = Duration::from_secs(1);
 /// The longest wait for all of these attempts.
-pub const LET_GO_TIMEOUT: Duration = Duration::from_secs(5);
+pub const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which a node looks for changes of other nodes, and for deliveries that they left for its endpoints.
-pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+pub const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// Deliveries per commit when the clock was set back and, with the rest of a group that ended together, per pruning.
 pub const SWEEP: usize = 100;
 /// The interval at which old finished deliveries are pruned.

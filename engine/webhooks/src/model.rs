@@ -145,7 +145,7 @@ impl Subscription {
     }
 
     /// Returns `true` if the subscription covers exactly these. An endpoint has at most one such subscription.
-    pub fn asks_for(&self, institution: InstitutionId, topic: Topic, location: Option<LocationId>) -> bool {
+    pub fn matches(&self, institution: InstitutionId, topic: Topic, location: Option<LocationId>) -> bool {
         self.institution_id == institution && self.topic() == topic && self.location_id == location
     }
 }

@@ -19,16 +19,16 @@ pub(crate) enum Move {
 impl Moves {
     /// Waits until no message to an endpoint of another node is in flight. Slow attempts are aborted, because every
     /// move of endpoints waits for this call.
-    pub async fn let_go(&self) {
+    pub async fn release_moved(&self) {
         let (ended, end) = oneshot::channel();
         // A stopped dispatcher has no messages in flight.
-        if self.0.send(Move::Gone(ended)).is_ok() && timeout(limits::LET_GO_TIMEOUT, end).await.is_err() {
+        if self.0.send(Move::Gone(ended)).is_ok() && timeout(limits::RELEASE_TIMEOUT, end).await.is_err() {
             tracing::warn!("webhook deliveries to endpoints that move did not end in time");
         }
     }
 
     /// Notifies the dispatcher that endpoints were assigned to this node.
-    pub fn came(&self) {
+    pub fn notify_assigned(&self) {
         drop(self.0.send(Move::Came));
     }
 }

@@ -180,18 +180,18 @@ mod tests {
         assert_eq!(message_data(Event::PatientUpdated, two()), json!([{"patients": [{"id": 1}, {"id": 2}]}]));
         let of_two =
             vec![item(1, None, Some(7)), item(2, Some(json!({"note": null})), Some(8)), item(3, None, Some(7))];
-        let told = message_data(Event::MedicalHistoryPatientItemsUpdated, of_two);
+        let rendered = message_data(Event::MedicalHistoryPatientItemsUpdated, of_two);
         let first = json!({"medical_history": {"patient_id": 7, "patient_items": [{"id": 1}, {"id": 3}]}});
         let second = json!({"medical_history": {"patient_id": 8, "patient_items": [{"id": 2}]},
             "previous_attributes": [{"note": null}]});
-        assert_eq!(told, json!([first, second]));
+        assert_eq!(rendered, json!([first, second]));
     }
 
     #[test]
     fn previous_values_are_in_the_order_of_the_records() {
         let items = vec![item(1, Some(json!({"name": "Al"})), None), item(2, None, None)];
-        let told = message_data(Event::PatientUpdated, items);
-        assert_eq!(told[0]["previous_attributes"], json!([{"name": "Al"}, null]));
+        let rendered = message_data(Event::PatientUpdated, items);
+        assert_eq!(rendered[0]["previous_attributes"], json!([{"name": "Al"}, null]));
         let one = self::message_data(Event::ChargeUpdated, vec![item(1, Some(json!({"fee": 5})), None)]);
         assert_eq!(one, json!([{"charge": {"id": 1}, "previous_attributes": {"fee": 5}}]));
         let failed = messages(Event::PaymentInsertion, vec![item(1, None, None)], Some("no such type"));

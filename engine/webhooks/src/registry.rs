@@ -88,7 +88,7 @@ impl From<CommitError> for RegistryError {
 
 /// A record created now, or by an earlier request with the same Idempotency-Key.
 #[derive(Debug)]
-pub struct Made<T> {
+pub struct CreatedOrReplayed<T> {
     pub record: T,
     pub replay: bool,
 }
@@ -157,7 +157,7 @@ impl EndpointRegistry {
     /// theirs, and this node claims its own count stripes.
     pub async fn arrive(&self) -> Result<(), CommitError> {
         if let Some(last) = last_event(&*self.store)? {
-            self.subscriptions.delivery_ids.go_on_after(last);
+            self.subscriptions.delivery_ids.advance_past(last);
         }
         self.refresh().await
     }
@@ -199,7 +199,7 @@ impl EndpointRegistry {
         secret_key: SecretKey,
         once: Option<&IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Made<Endpoint>, RegistryError> {
+    ) -> Result<CreatedOrReplayed<Endpoint>, RegistryError> {
         self.egress.check_url(target_url)?;
         let id = EndpointId(self.next_id(ENDPOINT_IDS).await?);
         let decide = |batch: &mut Batch| {
@@ -223,7 +223,7 @@ impl EndpointRegistry {
             batch.expect_absent(keys::endpoint(endpoint.id));
             claim.put(&endpoint, now, batch)?;
             let changed = Changed { endpoint: Some(endpoint.clone()), ..Changed::default() };
-            Ok((Some(changed), Made { record: endpoint, replay: false }))
+            Ok((Some(changed), CreatedOrReplayed { record: endpoint, replay: false }))
         };
         self.change(decide).await
     }
@@ -237,7 +237,7 @@ impl EndpointRegistry {
         overlap: Millis,
         once: Option<&IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Made<Endpoint>, RegistryError> {
+    ) -> Result<CreatedOrReplayed<Endpoint>, RegistryError> {
         let decide = |batch: &mut Batch| {
             let claim = match self.claim_or_replay(once, now)? {
                 Ok(claim) => claim,
@@ -257,7 +257,7 @@ impl EndpointRegistry {
                 (endpoint.secret_key, endpoint.next_secret) = (secret_key.clone(), None);
             }
             claim.put(&endpoint, now, batch)?;
-            Ok((Some(self.changed_by_owner(&endpoint, now)), Made { record: endpoint, replay: false }))
+            Ok((Some(self.changed_by_owner(&endpoint, now)), CreatedOrReplayed { record: endpoint, replay: false }))
         };
         self.change(decide).await
     }
@@ -435,7 +435,7 @@ impl EndpointRegistry {
         &'o self,
         key: Option<&'o IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Result<IdempotencyClaim<'o>, Made<T>>, RegistryError> {
+    ) -> Result<Result<IdempotencyClaim<'o>, CreatedOrReplayed<T>>, RegistryError> {
         let Some(key) = key else { return Ok(Ok(IdempotencyClaim(None))) };
         let store = &*self.store;
         match idempotency::lookup(&mut InBatch { store, batch: &mut Batch::new() }, key, now)? {
@@ -443,7 +443,7 @@ impl EndpointRegistry {
             Lookup::Conflict => Err(RegistryError::KeyReused),
             Lookup::Replay(answer) => {
                 let record = serde_json::from_value(answer).map_err(|_| RegistryError::KeyReused)?;
-                Ok(Err(Made { record, replay: true }))
+                Ok(Err(CreatedOrReplayed { record, replay: true }))
             }
         }
     }
@@ -455,7 +455,7 @@ impl EndpointRegistry {
         new: NewSubscription<'_>,
         once: Option<&IdempotencyKey>,
         now: Timestamp,
-    ) -> Result<Made<Subscription>, RegistryError> {
+    ) -> Result<CreatedOrReplayed<Subscription>, RegistryError> {
         let topic = catalogue::parse(new.resource_type, new.event)?;
         let id = SubscriptionId(self.next_id(SUBSCRIPTION_IDS).await?);
         let decide = |batch: &mut Batch| {
@@ -485,7 +485,7 @@ impl EndpointRegistry {
             batch.expect_present(keys::endpoint(endpoint_id)).expect_absent(pair.clone()).put(pair, Vec::new());
             claim.put(&subscription, now, batch)?;
             let changed = Changed { subscriptions: vec![subscription.clone()], ..Changed::default() };
-            Ok((Some(changed), Made { record: subscription, replay: false }))
+            Ok((Some(changed), CreatedOrReplayed { record: subscription, replay: false }))
         };
         self.change_with_images(true, decide).await
     }
@@ -619,7 +619,7 @@ fn forget(subscription: &Subscription, batch: &mut Batch) {
 
 fn not_twice(there: &[Arc<Subscription>], new: &Subscription) -> Result<(), RegistryError> {
     let (institution, topic, location) = (new.institution_id, new.topic(), new.location_id);
-    if !there.iter().any(|it| it.asks_for(institution, topic, location)) {
+    if !there.iter().any(|it| it.matches(institution, topic, location)) {
         return Ok(());
     }
     let of = if location.is_some() { "location" } else { "institution" };

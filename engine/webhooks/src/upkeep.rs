@@ -21,13 +21,13 @@ use super::{
 };
 
 /// Endpoints with waiting deliveries, and the time at which the first is due.
-pub(super) type Look = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
+pub(super) type RefreshResult = Result<BTreeMap<EndpointId, Timestamp>, CommitError>;
 
 type EndpointRange = fn(EndpointId) -> KeyRange;
 
 impl Sender {
     /// Loads the changes of other nodes, and finds the endpoints with waiting deliveries.
-    pub(super) async fn refresh(&self) -> Look {
+    pub(super) async fn refresh(&self) -> RefreshResult {
         self.registry.refresh().await?;
         Ok(self.first_due()?)
     }

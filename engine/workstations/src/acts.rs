@@ -25,7 +25,7 @@ pub struct Act {
 pub(crate) struct Acts(OnceLock<UnboundedSender<Act>>);
 
 impl Acts {
-    pub(crate) fn tell(&self, act: Act) {
+    pub(crate) fn record(&self, act: Act) {
         // The listener ends with the process.
         if let Some(to) = self.0.get() {
             drop(to.send(act));

@@ -82,12 +82,12 @@ impl Gateway {
         let (locations, adapters) = (RwLock::default(), adapters.clone());
         let (connections, stopping) = (AtomicU64::new(1), AtomicBool::new(false));
         let gateway = Gateway { setup, devices, shared, locations, adapters, connections, stopping };
-        gateway.set_up();
+        gateway.apply_setup();
         (Arc::new(gateway), news)
     }
 
     /// Applies a new setup. Ends the connections of locations without gate, and those with an outdated welcome.
-    pub fn set_up(&self) {
+    pub fn apply_setup(&self) {
         let (setup, known, now) = (self.setup.load_full(), self.locations(), Instant::now());
         let gated = setup.locations.values().filter(|location| gated_source(&setup, location).is_some());
         let locations: GatewayLocations = gated
@@ -135,7 +135,7 @@ impl Gateway {
         }
         let lent = self.lent(&self.setup.load_full(), made.location);
         let (location, ehr) = lent.ok_or(WorkstationError::NotGated)?;
-        self.tell(made.location, made.id, Some(peer), "pair", "paired");
+        self.record_act(made.location, made.id, Some(peer), "pair", "paired");
         Ok(Paired {
             token: made.token,
             workstation: made.id,
@@ -150,7 +150,7 @@ impl Gateway {
         self.shared.acts.listen()
     }
 
-    fn tell(
+    fn record_act(
         &self,
         location: LocationId,
         workstation: Uuid,
@@ -159,7 +159,7 @@ impl Gateway {
         status: &'static str,
     ) {
         let (at, writes, status) = (clock::now(), Vec::new(), status.to_owned());
-        self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
+        self.shared.acts.record(Act { at, location, workstation, client, what, writes, status });
     }
 
     pub fn workstations(&self, location: LocationId) -> Result<Vec<Workstation>, WorkstationError> {
@@ -192,7 +192,7 @@ impl Gateway {
         let revoked = self.devices.revoke(location, workstation).await?;
         if revoked {
             gated.end(workstation, ByeReason::Revoked);
-            self.tell(location, workstation, None, "lose token", "revoked");
+            self.record_act(location, workstation, None, "lose token", "revoked");
         }
         Ok(revoked)
     }
@@ -293,7 +293,7 @@ impl Gateway {
 
     /// Ends the connections of locations that are assigned to other nodes now. Their workstations reconnect and are
     /// redirected.
-    pub fn let_go(&self, is_here: impl Fn(LocationId) -> bool) {
+    pub fn release_moved(&self, is_here: impl Fn(LocationId) -> bool) {
         let locations = self.locations();
         let gone = locations.values().filter(|gated| !is_here(gated.location));
         gone.for_each(|gated| gated.end_all(ByeReason::Shutdown));
@@ -301,8 +301,8 @@ impl Gateway {
 
     /// Reports the state of its gate to every location. Some may not know it, because another process had the gate
     /// before.
-    pub fn tell_all(&self) {
-        self.locations().values().for_each(|gated| gated.tell_location());
+    pub fn report_all(&self) {
+        self.locations().values().for_each(|gated| gated.report_gate());
     }
 
     /// Returns the location of a workstation, identified by its first frame.

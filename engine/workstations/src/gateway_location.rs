@@ -8,7 +8,7 @@ use std::{
 };
 
 use adapter_host::{Gate, GateError, GateFuture, GateRequest, HttpResponse};
-use location::{LocationId, Timestamp, gate::Gate as GateTold};
+use location::{LocationId, Timestamp, gate::Gate as ReportedGate};
 use parking_lot::Mutex;
 use records::sync_state::{GateStatus, Holder, QueueChange};
 use runtime::{Doorbell, clock, metrics::MetricCounter};
@@ -46,7 +46,7 @@ pub struct GatewayLocation {
     shared: Arc<Shared>,
     inner: Mutex<Inner>,
     /// Held while the state of the gate is reported to the location, so that the last report is the current state.
-    pub telling: tokio::sync::Mutex<()>,
+    pub reporting: tokio::sync::Mutex<()>,
     me: Weak<GatewayLocation>,
 }
 
@@ -95,7 +95,7 @@ impl GatewayLocation {
             location,
             shared,
             inner: Mutex::new(inner),
-            telling: tokio::sync::Mutex::default(),
+            reporting: tokio::sync::Mutex::default(),
             me: me.clone(),
         })
     }
@@ -126,7 +126,7 @@ impl GatewayLocation {
             counted_since,
             frames: 0,
         };
-        self.tell(&connection, "connect", Vec::new(), "connected");
+        self.record_act(&connection, "connect", Vec::new(), "connected");
         inner.connections.insert(id, connection);
         inner.unshown = true;
         let mut effects = vec![Effect::Send(id, ToWorkstation::Welcome(welcome))];
@@ -138,7 +138,7 @@ impl GatewayLocation {
     pub fn leave(&self, id: ConnectionId) {
         let now = Instant::now();
         let mut inner = self.inner.lock();
-        self.gone(&mut inner, id, "closed");
+        self.remove_connection(&mut inner, id, "closed");
         let effects = inner.lease.gone(now, id);
         self.carry_out(&mut inner, effects, now);
     }
@@ -180,7 +180,7 @@ impl GatewayLocation {
     fn dismiss(&self, inner: &mut Inner, id: ConnectionId, reason: ByeReason) {
         let Some(connection) = inner.connections.remove(&id) else { return };
         tracing::info!(location = %self.location, workstation = %connection.workstation, %reason, "workstation dismissed");
-        self.tell(&connection, "disconnect", Vec::new(), &reason.to_string());
+        self.record_act(&connection, "disconnect", Vec::new(), &reason.to_string());
         // The socket closes when the connection is dropped. If the queue is full, the reason is not sent.
         drop(connection.out.try_send(Box::new(ToWorkstation::Bye { reason })));
         let now = Instant::now();
@@ -202,13 +202,13 @@ impl GatewayLocation {
             FromWorkstation::Pong { .. } => return Ok(()),
             FromWorkstation::State(state) => {
                 let session = SessionState { login: state.session, paused: state.paused, awaiting: state.awaiting };
-                self.tell_of_session(&inner, id, session);
+                self.record_session(&inner, id, session);
                 inner.lease.update_session(now, id, session)
             }
             FromWorkstation::Answer(answer) => {
                 let (number, status) = (answer.claim.number, answer.status.to_string());
                 let effects = inner.lease.answered(now, id, answer);
-                self.tell_of_write(&inner, id, number, &status, &effects);
+                self.record_write(&inner, id, number, &status, &effects);
                 effects
             }
             FromWorkstation::Failure(failure) => {
@@ -221,7 +221,7 @@ impl GatewayLocation {
                     FailureKind::NotSent | FailureKind::LoggedOut | FailureKind::Approval => None,
                 };
                 let number = failure.claim.number;
-                status.into_iter().for_each(|status| self.tell_of_write(&inner, id, number, status, &effects));
+                status.into_iter().for_each(|status| self.record_write(&inner, id, number, status, &effects));
                 effects
             }
             FromWorkstation::Approved { writes } => {
@@ -229,9 +229,9 @@ impl GatewayLocation {
                 if !decided.is_empty() {
                     let writes = decided.iter().filter_map(|key| write_request(key)).collect();
                     if let Some(connection) = inner.connections.get(&id) {
-                        self.tell(connection, "decide", writes, "decided");
+                        self.record_act(connection, "decide", writes, "decided");
                     }
-                    self.tell_location();
+                    self.report_gate();
                 }
                 return Ok(());
             }
@@ -261,7 +261,7 @@ impl GatewayLocation {
             inner.connections.iter().filter(|(_, connection)| silent(connection)).map(|(id, _)| *id).collect();
         let mut effects = Vec::new();
         for id in gone {
-            self.gone(&mut inner, id, "silent");
+            self.remove_connection(&mut inner, id, "silent");
             effects.extend(inner.lease.gone(now, id));
         }
         let turn = |id: u64| id % HEARTBEAT.as_secs() == second % HEARTBEAT.as_secs();
@@ -287,7 +287,7 @@ impl GatewayLocation {
     }
 
     /// Returns the state of the gate to report to the location. Returns `None` while it is uncertain.
-    pub fn gate(&self) -> Option<GateTold> {
+    pub fn gate(&self) -> Option<ReportedGate> {
         self.inner.lock().lease.reported
     }
 
@@ -316,19 +316,19 @@ impl GatewayLocation {
         Some((inner.lease.session_state(*id), inner.lease.holder().is_some_and(|(holder, _)| holder == *id)))
     }
 
-    fn tell(&self, by: &WorkstationConnection, what: &'static str, writes: Vec<u64>, status: &str) {
+    fn record_act(&self, by: &WorkstationConnection, what: &'static str, writes: Vec<u64>, status: &str) {
         let WorkstationConnection { workstation, client, .. } = *by;
         let (location, at, status) = (self.location, clock::now(), status.to_owned());
-        self.shared.acts.tell(Act { at, location, workstation, client, what, writes, status });
+        self.shared.acts.record(Act { at, location, workstation, client, what, writes, status });
     }
 
-    fn gone(&self, inner: &mut Inner, id: ConnectionId, why: &str) {
+    fn remove_connection(&self, inner: &mut Inner, id: ConnectionId, why: &str) {
         let gone = inner.connections.remove(&id);
-        gone.iter().for_each(|connection| self.tell(connection, "disconnect", Vec::new(), why));
+        gone.iter().for_each(|connection| self.record_act(connection, "disconnect", Vec::new(), why));
     }
 
     /// Records that the staff signed in to the EHR or out of it, paused or resumed.
-    fn tell_of_session(&self, inner: &Inner, id: ConnectionId, now: SessionState) {
+    fn record_session(&self, inner: &Inner, id: ConnectionId, now: SessionState) {
         let Some(connection) = inner.connections.get(&id) else { return };
         let before = inner.lease.session_state(id);
         if before.map_or(Login::Out, |before| before.login) != now.login {
@@ -336,24 +336,24 @@ impl GatewayLocation {
                 Login::In => ("sign in", "signed in"),
                 Login::Out => ("sign out", "signed out"),
             };
-            self.tell(connection, what, Vec::new(), status);
+            self.record_act(connection, what, Vec::new(), status);
         }
         if before.is_some_and(|before| before.paused) != now.paused {
             let (what, status) = if now.paused { ("pause", "paused") } else { ("resume", "resumed") };
-            self.tell(connection, what, Vec::new(), status);
+            self.record_act(connection, what, Vec::new(), status);
         }
     }
 
     /// Records the outcome of a write, if the answer was accepted.
-    fn tell_of_write(&self, inner: &Inner, id: ConnectionId, number: Number, status: &str, effects: &[Effect]) {
+    fn record_write(&self, inner: &Inner, id: ConnectionId, number: Number, status: &str, effects: &[Effect]) {
         let write = inner.asked.get(&number).and_then(|asker| asker.write);
         let believed = effects.iter().any(|effect| matches!(effect, Effect::Complete(ended, _) if *ended == number));
         if let (Some(write), Some(connection), true) = (write, inner.connections.get(&id), believed) {
-            self.tell(connection, "write", vec![write], status);
+            self.record_act(connection, "write", vec![write], status);
         }
     }
 
-    pub fn tell_location(&self) {
+    pub fn report_gate(&self) {
         self.shared.news.ring([self.location]);
     }
 
@@ -362,17 +362,17 @@ impl GatewayLocation {
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Send(id, message) => {
-                    let said = inner
+                    let is_sent = inner
                         .connections
                         .get(&id)
                         .is_some_and(|connection| connection.out.try_send(Box::new(message)).is_ok());
-                    if !said {
+                    if !is_sent {
                         // Closed, or the workstation does not read its messages.
-                        self.gone(inner, id, "unread");
+                        self.remove_connection(inner, id, "unread");
                         effects.extend(inner.lease.gone(now, id));
                     }
                 }
-                Effect::RequestLease(id) => self.ask_lease(id),
+                Effect::RequestLease(id) => self.allocate_lease(id),
                 Effect::Complete(number, how) => {
                     if let Some(asker) = inner.asked.remove(&number) {
                         // A cancelled caller misses the answer only.
@@ -384,18 +384,18 @@ impl GatewayLocation {
                     if let Some(connection) = inner.connections.get(&id) {
                         let (location, workstation) = (self.location, connection.workstation);
                         tracing::warn!(%location, %workstation, %refusal, "a workstation's answer was rejected");
-                        self.tell(connection, "answer", Vec::new(), &format!("rejected: {refusal}"));
+                        self.record_act(connection, "answer", Vec::new(), &format!("rejected: {refusal}"));
                     }
                 }
                 Effect::Gate(gate) => {
                     tracing::info!(location = %self.location, ?gate, "workstation gate");
-                    self.tell_location();
+                    self.report_gate();
                 }
             }
         }
     }
 
-    fn ask_lease(&self, id: ConnectionId) {
+    fn allocate_lease(&self, id: ConnectionId) {
         let Some(gated) = self.me.upgrade() else { return };
         self.shared.runtime.spawn(async move {
             let number = match gated.shared.devices.next_lease(gated.location).await {
@@ -411,7 +411,7 @@ impl GatewayLocation {
             if inner.lease.holder().is_some_and(|(holder, held)| holder == id && Some(held) == number)
                 && let Some(connection) = inner.connections.get(&id)
             {
-                gated.tell(connection, "take lease", Vec::new(), "leased");
+                gated.record_act(connection, "take lease", Vec::new(), "leased");
             }
             gated.carry_out(&mut inner, effects, now);
         });

@@ -71,7 +71,7 @@ pub(crate) enum Rejection {
     OtherLease,
     #[error("it is for another location")]
     OtherLocation,
-    #[error("no such request is under way")]
+    #[error("no such request is in flight")]
     NotInFlight,
 }
 
@@ -95,7 +95,7 @@ struct PendingRequest {
 enum Stage {
     Waiting(GateRequest),
     /// Sent to the holder of the lease.
-    UnderWay,
+    InFlight,
     /// A write whose workstation disappeared: its browser may still perform the write until the deadline.
     Abandoned,
 }
@@ -105,8 +105,8 @@ impl PendingRequest {
         matches!(self.stage, Stage::Waiting(_))
     }
 
-    fn under_way(&self) -> bool {
-        matches!(self.stage, Stage::UnderWay)
+    fn is_in_flight(&self) -> bool {
+        matches!(self.stage, Stage::InFlight)
     }
 }
 
@@ -274,8 +274,8 @@ impl Lease {
         if claim.location != self.rules.location {
             return Err(Rejection::OtherLocation);
         }
-        let under_way = self.requests.get(&claim.number).is_some_and(PendingRequest::under_way);
-        if under_way { Ok(()) } else { Err(Rejection::NotInFlight) }
+        let is_in_flight = self.requests.get(&claim.number).is_some_and(PendingRequest::is_in_flight);
+        if is_in_flight { Ok(()) } else { Err(Rejection::NotInFlight) }
     }
 
     pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
@@ -298,13 +298,13 @@ impl Lease {
     /// Runs after every event: grants the lease, sends waiting requests, and ends requests without a chance.
     fn settle(&mut self, now: Instant, mut effects: Vec<Effect>) -> Vec<Effect> {
         self.end_the_lease(&mut effects);
-        self.ask_for_a_lease(&mut effects);
-        self.note_the_state(now, &mut effects);
+        self.request_lease(&mut effects);
+        self.note_state(now, &mut effects);
         let late: Vec<Number> =
             self.requests.iter().filter(|(_, asked)| asked.until <= now).map(|(number, _)| *number).collect();
         late.into_iter().for_each(|number| self.end_late(number, &mut effects));
         self.hand_out(now, &mut effects);
-        self.end_what_waits_in_vain(now, &mut effects);
+        self.end_unservable(now, &mut effects);
         effects
     }
 
@@ -323,12 +323,12 @@ impl Lease {
         self.lease = LeaseState::Free;
         // A connected workstation stops its requests when its lease ends. The requests of a disconnected one are
         // uncertain.
-        let told = self.sessions.contains_key(&id);
+        let is_connected = self.sessions.contains_key(&id);
         self.requests.retain(|number, asked| {
-            if !asked.under_way() {
+            if !asked.is_in_flight() {
                 return true;
             }
-            if asked.write.is_some() && !told {
+            if asked.write.is_some() && !is_connected {
                 asked.stage = Stage::Abandoned;
                 return true;
             }
@@ -342,7 +342,7 @@ impl Lease {
         self.session_state(id).is_some_and(|session| session.eligible())
     }
 
-    fn ask_for_a_lease(&mut self, effects: &mut Vec<Effect>) {
+    fn request_lease(&mut self, effects: &mut Vec<Effect>) {
         if self.lease != LeaseState::Free {
             return;
         }
@@ -352,7 +352,7 @@ impl Lease {
         }
     }
 
-    fn note_the_state(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn note_state(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let nobody = self.sessions.values().all(Option::is_none);
         self.vacant = if nobody { self.vacant.or(Some(now)) } else { None };
         let state = self.seen();
@@ -401,7 +401,7 @@ impl Lease {
         let Some(asked) = self.requests.remove(&number) else { return };
         let error = match asked.stage {
             Stage::Waiting(_) => GateError::NotSent("the workstation was busy until the deadline".to_owned()),
-            Stage::UnderWay => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
+            Stage::InFlight => GateError::NoAnswer("no answer from the workstation in time".to_owned()),
             Stage::Abandoned => GateError::NoAnswer("the workstation went before it answered".to_owned()),
         };
         effects.push(Effect::Complete(number, Err(error)));
@@ -410,11 +410,11 @@ impl Lease {
     /// Sends the next waiting requests, in order, up to the limit of concurrent ones.
     fn hand_out(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let LeaseState::Held(id, lease) = self.lease else { return };
-        let under_way = self.requests.values().filter(|asked| asked.under_way()).count();
-        let free = self.rules.in_flight.max(1).saturating_sub(under_way);
+        let in_flight = self.requests.values().filter(|asked| asked.is_in_flight()).count();
+        let free = self.rules.in_flight.max(1).saturating_sub(in_flight);
         let location = self.rules.location;
         for (number, asked) in self.requests.iter_mut().filter(|(_, asked)| asked.waits()).take(free) {
-            let Stage::Waiting(request) = std::mem::replace(&mut asked.stage, Stage::UnderWay) else { continue };
+            let Stage::Waiting(request) = std::mem::replace(&mut asked.stage, Stage::InFlight) else { continue };
             let left = asked.until.saturating_duration_since(now).as_millis();
             let request = Request {
                 claim: RequestRef { lease, number: *number, location },
@@ -430,7 +430,7 @@ impl Lease {
         }
     }
 
-    fn end_what_waits_in_vain(&mut self, now: Instant, effects: &mut Vec<Effect>) {
+    fn end_unservable(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         if self.is_open(now) {
             return;
         }

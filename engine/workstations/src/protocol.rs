@@ -261,7 +261,7 @@ mod tests {
 
     const CLAIM: RequestRef = RequestRef { lease: 7, number: 3, location: 101 };
 
-    fn heard(message: Value) -> FromWorkstation {
+    fn parsed(message: Value) -> FromWorkstation {
         let read = FromWorkstation::parse(&message.to_string()).unwrap();
         let again = serde_json::to_string(&read).unwrap();
         assert_eq!(FromWorkstation::parse(&again), Ok(read.clone()), "what is written is read again");
@@ -270,25 +270,25 @@ mod tests {
 
     #[test]
     fn messages_of_an_extension_are_parsed() {
-        let hello = heard(json!({"type": "hello", "token": "psw_1", "extension": "1.0.0", "new": [1]}));
+        let hello = parsed(json!({"type": "hello", "token": "psw_1", "extension": "1.0.0", "new": [1]}));
         assert_eq!(hello, FromWorkstation::Hello(Hello { token: "psw_1".into(), extension: "1.0.0".into() }));
         assert!(!format!("{hello:?}").contains("psw_1"), "tokens are not printed");
-        let state = heard(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
+        let state = parsed(json!({"type": "state", "session": "in", "paused": false, "awaiting": 2}));
         let FromWorkstation::State(state) = state else { panic!("a state") };
         assert_eq!((state.session, state.paused, state.awaiting), (Login::In, false, 2));
         let answer = json!({"type": "answer", "lease": 7, "number": 3, "location": 101, "status": 200,
             "headers": [["Content-Type", "application/json"]], "body": "e30="});
-        let FromWorkstation::Answer(answer) = heard(answer) else { panic!("an answer") };
+        let FromWorkstation::Answer(answer) = parsed(answer) else { panic!("an answer") };
         assert_eq!((answer.claim, answer.status, &answer.body[..]), (CLAIM, 200, &b"{}"[..]));
         assert!(!format!("{answer:?}").contains("{}"), "bodies are not printed");
         for kind in ["not_sent", "no_answer", "refused", "logged_out", "approval", "declined"] {
             let failure =
                 json!({"type": "failure", "lease": 7, "number": 3, "location": 101, "kind": kind, "reason": "r"});
-            let FromWorkstation::Failure(failure) = heard(failure) else { panic!("a failure") };
+            let FromWorkstation::Failure(failure) = parsed(failure) else { panic!("a failure") };
             assert_eq!((failure.claim, json!(failure.kind)), (CLAIM, json!(kind)));
         }
-        heard(json!({"type": "approved", "writes": ["w", "w2"]}));
-        heard(json!({"type": "pong", "n": 3}));
+        parsed(json!({"type": "approved", "writes": ["w", "w2"]}));
+        parsed(json!({"type": "pong", "n": 3}));
     }
 
     #[test]

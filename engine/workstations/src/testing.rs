@@ -67,12 +67,12 @@ impl Fake {
         fake
     }
 
-    pub(crate) fn say(&self, message: Value) -> Result<(), ByeReason> {
+    pub(crate) fn send(&self, message: Value) -> Result<(), ByeReason> {
         self.session.received(&message.to_string())
     }
 
     pub(crate) fn state(&self, session: &str, paused: bool) {
-        self.say(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).unwrap();
+        self.send(json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).unwrap();
     }
 
     /// Returns the next message, or `None` when the engine has closed the connection.
@@ -116,14 +116,14 @@ impl Fake {
         let RequestRef { lease, number, location } = claim;
         let answer = json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 200,
             "headers": [["X-Page", "1"]], "body": STANDARD.encode(body)});
-        self.say(answer).unwrap();
+        self.send(answer).unwrap();
     }
 
     pub(crate) fn fail(&self, claim: RequestRef, kind: &str) {
         let RequestRef { lease, number, location } = claim;
         let failure = json!({"type": "failure", "lease": lease, "number": number, "location": location, "kind": kind,
             "reason": "because"});
-        self.say(failure).unwrap();
+        self.send(failure).unwrap();
     }
 }
 

@@ -74,9 +74,9 @@ async fn workstations_of_a_released_location_are_disconnected() {
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     fake.lease().await;
-    gateway.let_go(|location| location == HERE);
+    gateway.release_moved(|location| location == HERE);
     assert!(open(&gateway));
-    gateway.let_go(|location| location != HERE);
+    gateway.release_moved(|location| location != HERE);
     assert_eq!(fake.bye().await, ByeReason::Shutdown);
     assert!(!open(&gateway));
 }
@@ -91,7 +91,7 @@ async fn a_workstation_paired_elsewhere_by_another_process_is_disconnected() {
     here.end_reassigned();
     assert!(open(&here), "it is paired");
     paired(&elsewhere, THERE, 1).await;
-    assert!(open(&here), "nobody said so here");
+    assert!(open(&here), "no workstation here reported it");
     here.end_reassigned();
     assert_eq!(fake.bye().await, ByeReason::Replaced);
     assert!(!open(&here));
@@ -219,14 +219,14 @@ async fn a_flood_or_an_invalid_message_ends_the_connection() {
     let token = paired(&gateway, HERE, 1).await;
     let mut fake = Fake::at_work(&gateway, &token).await;
     let pong = json!({"type": "pong", "n": 1});
-    let ended = (0..=FRAMES).find_map(|_| fake.say(pong.clone()).err());
+    let ended = (0..=FRAMES).find_map(|_| fake.send(pong.clone()).err());
     assert_eq!((ended, fake.bye().await), (Some(ByeReason::Flood), ByeReason::Flood));
     let mut fake = Fake::at_work(&gateway, &token).await;
     let huge = "x".repeat(FRAME_BYTES + 1);
     assert_eq!((fake.session.received(&huge), fake.bye().await), (Err(ByeReason::Flood), ByeReason::Flood));
-    for said in [json!({"type": "whisper"}), json!({"type": "hello", "token": token})] {
+    for message in [json!({"type": "whisper"}), json!({"type": "hello", "token": token})] {
         let mut fake = Fake::at_work(&gateway, &token).await;
-        assert_eq!((fake.say(said), fake.bye().await), (Err(ByeReason::Protocol), ByeReason::Protocol));
+        assert_eq!((fake.send(message), fake.bye().await), (Err(ByeReason::Protocol), ByeReason::Protocol));
     }
     for first in ["", "{}", r#"{"type": "pong", "n": 1}"#] {
         assert_eq!(gateway.connect(first, None).err(), Some(ByeReason::Protocol), "{first:?} is no hello");
@@ -250,7 +250,7 @@ async fn an_oversized_or_invalid_answer_is_reported_as_no_answer() {
     let asked = ask(&gateway, HERE, "/api/visits", LONG);
     let RequestRef { lease, number, location } = fake.request().await.claim;
     let odd = json!({"type": "answer", "lease": lease, "number": number, "location": location, "status": 999});
-    fake.say(odd).unwrap();
+    fake.send(odd).unwrap();
     assert!(matches!(asked.await.unwrap(), Err(GateError::NoAnswer(_))));
 }
 
@@ -506,13 +506,13 @@ async fn a_new_setup_ends_connections_whose_welcome_changes() {
         let mut next = setup.load_full().as_ref().clone();
         change(&mut next);
         setup.store(Arc::new(next));
-        gateway.set_up();
+        gateway.apply_setup();
     };
     let location = |setup: &mut Setup, id, change: &dyn Fn(&mut LocationSetup)| {
         change(setup.locations.get_mut(&id).map(Arc::make_mut).unwrap());
     };
     change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.in_flight += 1));
-    assert_eq!(gateway.count().connected, 2, "nobody has to be told how many requests are under way");
+    assert_eq!(gateway.count().connected, 2, "the count includes no requests in flight");
     change(&|setup| location(setup, HERE, &|it| it.settings_mut().workstation.approval = true));
     assert_eq!(fakes[0].bye().await, ByeReason::Shutdown);
     let mut again = Fake::connect(&gateway, &here).unwrap();

@@ -2,11 +2,11 @@
 
 use crate::{
     CloudEhrSettings, CloudPractice, Markup, SessionOver, User,
-    asked::WebRequest,
+    faults::FaultPlan,
     quota::Quota,
     seed,
     sessions::{self, Ended, LoginSession, Sessions},
-    spoil::FaultPlan,
+    web::WebRequest,
 };
 
 pub const COOKIE: &str = "ehr_session";
@@ -33,7 +33,7 @@ pub struct Application {
     pub sessions: Sessions,
     pub users: Vec<User>,
     pub quota: Quota,
-    pub spoiling: FaultPlan,
+    pub fault_plan: FaultPlan,
     pub counts: RequestCounts,
     pub markup: Markup,
     pub session_over: SessionOver,
@@ -58,7 +58,7 @@ impl Application {
             sessions: Sessions::new(settings.idle_seconds),
             users: settings.users.clone(),
             quota: Quota::new(settings.calls_per_minute),
-            spoiling: FaultPlan::default(),
+            fault_plan: FaultPlan::default(),
             counts: RequestCounts::default(),
             markup: settings.markup,
             session_over: settings.session_over,

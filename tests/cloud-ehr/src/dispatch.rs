@@ -3,9 +3,10 @@
 use crate::{
     FormRefusal, SessionOver,
     application::Application,
-    asked::{WebRequest, WebResponse},
-    calls, pages,
-    spoil::Trouble,
+    calls,
+    faults::InjectedFault,
+    pages,
+    web::{WebRequest, WebResponse},
 };
 
 /// The outcome of a request.
@@ -27,37 +28,42 @@ pub fn handle(application: &mut Application, now: i64, asked: &WebRequest) -> Di
         false if asked.changes() => application.counts.writes += 1,
         false => application.counts.reads += 1,
     }
-    let trouble = if probe { None } else { application.spoiling.next(asked.changes()) };
-    match trouble {
+    let fault = if probe { None } else { application.fault_plan.next(asked.changes()) };
+    match fault {
         None => DispatchReply::Answered(called(application, now, asked)),
-        Some(trouble) => spoilt(application, now, asked, trouble),
+        Some(fault) => answer_with_fault(application, now, asked, fault),
     }
 }
 
-fn spoilt(application: &mut Application, now: i64, asked: &WebRequest, trouble: Trouble) -> DispatchReply {
-    match trouble {
-        Trouble::LoseRequest => DispatchReply::Lost,
-        Trouble::Redirect(to) => {
+fn answer_with_fault(
+    application: &mut Application,
+    now: i64,
+    asked: &WebRequest,
+    fault: InjectedFault,
+) -> DispatchReply {
+    match fault {
+        InjectedFault::LoseRequest => DispatchReply::Lost,
+        InjectedFault::Redirect(to) => {
             DispatchReply::Answered(WebResponse { status: 302, headers: vec![("location", to)], body: Vec::new() })
         }
-        Trouble::Answer(status, media_type, body) => {
+        InjectedFault::Answer(status, media_type, body) => {
             DispatchReply::Answered(WebResponse::new(status, media_type, body))
         }
-        Trouble::SessionEnds => {
+        InjectedFault::SessionEnds => {
             application.sessions.expire_all();
             DispatchReply::Answered(called(application, now, asked))
         }
-        Trouble::LoseReply => {
+        InjectedFault::LoseReply => {
             called(application, now, asked);
             DispatchReply::Lost
         }
-        Trouble::LoginPage => {
+        InjectedFault::LoginPage => {
             called(application, now, asked);
             application.sessions.expire_all();
             DispatchReply::Answered(over(application, asked))
         }
-        Trouble::Slow(time) => DispatchReply::Late(called(application, now, asked), time),
-        Trouble::Huge(bytes) => {
+        InjectedFault::Slow(time) => DispatchReply::Late(called(application, now, asked), time),
+        InjectedFault::Huge(bytes) => {
             let mut answer = called(application, now, asked);
             // Whitespace keeps the JSON equal.
             answer.body.extend(std::iter::repeat_n(b' ', bytes));

@@ -10,9 +10,9 @@
 //! unless it conflicts.
 
 mod application;
-mod asked;
 mod calls;
 mod dispatch;
+mod faults;
 pub mod markup;
 mod pages;
 mod practice;
@@ -23,10 +23,11 @@ pub mod seed;
 mod server;
 pub mod sessions;
 mod settings;
-mod spoil;
 mod table;
+mod web;
 
 pub use application::RequestCounts;
+pub use faults::{CallSelector, InjectedFault};
 pub use markup::Markup;
 pub use practice::CloudPractice;
 pub use records::{
@@ -36,4 +37,3 @@ pub use refusal::FormRefusal;
 pub use server::{CloudEhr, PracticeGuard};
 pub use sessions::SessionOver;
 pub use settings::{CloudEhrSettings, UnixClock, User};
-pub use spoil::{CallSelector, Trouble};

@@ -20,11 +20,11 @@ use actix_web::{
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
-    CallSelector, CloudAppointment, CloudEhrSettings, CloudPatient, CloudPractice, Markup, RequestCounts, SessionOver,
-    Trouble, UnixClock,
+    CallSelector, CloudAppointment, CloudEhrSettings, CloudPatient, CloudPractice, InjectedFault, Markup,
+    RequestCounts, SessionOver, UnixClock,
     application::{Application, COOKIE},
-    asked::{WebRequest, WebResponse},
     dispatch::{self, DispatchReply},
+    web::{WebRequest, WebResponse},
 };
 
 /// Maximum size of a request body.
@@ -140,18 +140,18 @@ impl CloudEhr {
         self.application().quota.per_minute = allowed;
     }
 
-    pub fn spoil(&self, on: CallSelector, trouble: Trouble) {
-        self.application().spoiling.tell(on, trouble);
+    pub fn inject(&self, on: CallSelector, fault: InjectedFault) {
+        self.application().fault_plan.add(on, fault);
     }
 
     /// Removes all faults.
-    pub fn calm(&self) {
-        self.application().spoiling.calm();
+    pub fn clear_faults(&self) {
+        self.application().fault_plan.clear();
     }
 
     /// Returns the number of calls with a fault so far.
-    pub fn spoilt(&self) -> usize {
-        self.application().spoiling.spoilt()
+    pub fn injected_faults(&self) -> usize {
+        self.application().fault_plan.injected()
     }
 
     pub fn counts(&self) -> RequestCounts {

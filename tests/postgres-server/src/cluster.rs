@@ -177,8 +177,8 @@ impl Cluster {
             match ready {
                 Ok(()) => return Ok(()),
                 Err(error) if Instant::now() > until => {
-                    let said = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
-                    return Err(io::Error::other(format!("PostgreSQL did not start ({error}): {said}")));
+                    let log = fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+                    return Err(io::Error::other(format!("PostgreSQL did not start ({error}): {log}")));
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(50)),
             }
@@ -217,6 +217,6 @@ fn run(command: &mut Command) -> io::Result<()> {
     if ended.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    Err(io::Error::other(format!("{command:?}: {}", said.trim())))
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    Err(io::Error::other(format!("{command:?}: {}", errors.trim())))
 }

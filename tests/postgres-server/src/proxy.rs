@@ -105,7 +105,7 @@ impl Proxy {
         self.state().delay = by;
     }
 
-    pub fn spoil_next_commit(&self, how: Commits) {
+    pub fn break_next_commit(&self, how: Commits) {
         self.state().next_commit = Some(how);
     }
 

@@ -43,7 +43,7 @@ const AHEAD: usize = 2_000;
 pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
     report.section(
         "activation",
-        format!("one location on the embedded store, each time from a store opened anew; median of {ROUNDS}"),
+        format!("one location on the embedded store, each time from a store opened again; median of {ROUNDS}"),
     );
     actix_rt::System::new().block_on(async {
         let dir = tempfile::Builder::new().prefix("bench-activation").tempdir_in(&options.dir)?;

@@ -111,14 +111,14 @@ async fn measure_adapter(
         other => Err(format!("expected a rejection, got {other:?}")),
     };
     report.time("an empty task on other threads, part of long calls below", thread_crossing(calls).await?, Aim::None);
-    beside(report, "a call whose guest does nothing", aim(true), calls, empty, empty_alone).await?;
+    alternate(report, "a call whose guest does nothing", aim(true), calls, empty, empty_alone).await?;
     let described = async || ehr.describe(DEADLINE).await.map(drop).map_err(|fault| fault.to_string());
     let described_alone = async || match raw.describe(alone.clone()).await {
         Ok(Ok(_)) => Ok(()),
         other => Err(format!("expected a description, got {other:?}")),
     };
     let what = "describe: one request, JSON parsed, a record returned";
-    beside(report, what, Aim::None, calls, described, described_alone).await?;
+    alternate(report, what, Aim::None, calls, described, described_alone).await?;
     for count in PAGES_OF {
         // The same number of records for each size.
         let pages = (pages * PAGES_OF[0] as usize / count as usize).max(1);
@@ -131,7 +131,7 @@ async fn measure_adapter(
             Ok(Ok(page)) if page.records.len() == count as usize => Ok(()),
             other => Err(format!("expected {count} patients, got {other:?}")),
         };
-        beside(report, &format!("a page of {count} patients"), aim(count == 100), pages, page, page_alone).await?;
+        alternate(report, &format!("a page of {count} patients"), aim(count == 100), pages, page, page_alone).await?;
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ async fn thread_crossing(calls: usize) -> std::io::Result<Duration> {
 }
 
 /// Alternates the calls, so that both sides run under the same load of the machine.
-async fn beside(
+async fn alternate(
     report: &mut BenchReport,
     what: &str,
     aim: Aim,

@@ -32,7 +32,7 @@ use super::{
     options::{BenchResult, Options},
     own_ehr::InProcessEhr,
     practices,
-    report::{Aim, BenchReport, say},
+    report::{Aim, BenchReport, print_line},
     servers::{BenchServer, ready},
 };
 use crate::harness::fixtures;
@@ -71,8 +71,8 @@ pub fn run(options: &Options, report: &mut BenchReport) -> BenchResult {
 
 /// Returns a figure that the process printed before it was ready.
 fn printed_figure(server: &BenchServer, name: &str) -> Result<f64, String> {
-    let figure = server.said.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
-    figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.said))
+    let figure = server.output.iter().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    figure.ok_or_else(|| format!("the process did not say `{name}`: {:?}", server.output))
 }
 
 fn setup(locations: u32) -> Setup {
@@ -149,10 +149,10 @@ pub async fn serve(dir: &Path, locations: u32, verify: bool) -> BenchResult {
         EngineKind::Sled => StoreEngine::Sled,
         EngineKind::Fjall => StoreEngine::Fjall,
     };
-    say(format!("setup {}", resident(std::process::id())? - before));
+    print_line(format!("setup {}", resident(std::process::id())? - before));
     let start = Instant::now();
     let opened = engine::open(setup, dir, RecordViews::shared(), Arc::new(Everyone), &Sandboxes::default()).await?;
-    say(format!("start {}", start.elapsed().as_secs_f64()));
+    print_line(format!("start {}", start.elapsed().as_secs_f64()));
     opened.engine.ready()?;
     ready(([127, 0, 0, 1], 0).into());
     std::future::pending::<()>().await;

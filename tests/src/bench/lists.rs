@@ -191,7 +191,7 @@ fn cases(count: u32) -> Vec<ListCase> {
         shallow("a name's first four letters", |n| named(last_name(n)[..4].to_owned())),
         shallow("a name's first two letters", |n| named(last_name(n)[..2].to_owned())),
         shallow("a name's first letter", |n| named(last_name(n)[..1].to_owned())),
-        shallow("a name nobody has", |_| named("qqzzqq".to_owned())),
+        shallow("a name without a patient", |_| named("qqzzqq".to_owned())),
         shallow("inactive, with a last name", |n| {
             let (flag, name) = (inactive(), named(last_name(n)));
             let filters = flag.filters.into_iter().chain(name.filters).collect();

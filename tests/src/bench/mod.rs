@@ -37,7 +37,7 @@ use clap::Parser;
 use endpoints::memory;
 
 use options::{BenchResult, Options, Section};
-use report::{BenchReport, say};
+use report::{BenchReport, print_line};
 
 pub fn main() -> ExitCode {
     memory::give_back_soon();
@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say(format!("bench: {error}"));
+            print_line(format!("bench: {error}"));
             ExitCode::FAILURE
         }
     }

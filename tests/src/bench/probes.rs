@@ -46,7 +46,7 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     let listeners = [("clients", server.address), ("operators", operators)];
     let length = options.length();
     let alone = tokio::task::spawn_blocking(move || all(listeners, length)).await??;
-    tell("alone", alone, None, report);
+    report_times("alone", alone, None, report);
 
     let caller = Caller::sign_in(server.address, API_KEY).await?;
     let (_, providers) = caller.another(server.address).await?.get(&format!("/providers?{}", place())).await?;
@@ -69,8 +69,8 @@ async fn measure(options: &Options, dir: &Path, report: &mut BenchReport) -> Ben
     });
     let load = bookings::load(options).run(server.address, requests);
     let (load, beside) = tokio::join!(load, beside);
-    report.note(format!("beside {:.0} lists a second", load?.per_second));
-    tell("under load", beside??, Some(Duration::from_millis(5)), report);
+    report.note(format!("in addition to {:.0} lists a second", load?.per_second));
+    report_times("under load", beside??, Some(Duration::from_millis(5)), report);
     Ok(())
 }
 
@@ -116,7 +116,7 @@ fn probe(address: SocketAddr, path: &str, length: Duration) -> io::Result<Vec<Du
 }
 
 /// Reports the times. The aim applies to the operators' listener only, because clients' probes wait for clients.
-fn tell(when: &str, all: Times, aim: Option<Duration>, report: &mut BenchReport) {
+fn report_times(when: &str, all: Times, aim: Option<Duration>, report: &mut BenchReport) {
     for (name, times) in all {
         let at = |per_cent: usize| times[(times.len() * per_cent / 100).min(times.len() - 1)];
         let aim = aim.filter(|_| name.starts_with("operators")).map_or(Aim::None, Aim::Below);

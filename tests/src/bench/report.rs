@@ -54,8 +54,8 @@ impl BenchReport {
         let profile = if cfg!(debug_assertions) { "debug (figures mean little)" } else { "release" };
         let machine = format!("{cores} cores, {}, {}", processor(), memory());
         let (today, commit, engine) = (today(), commit(), practices::engine());
-        say(format!("machine: {machine}; load {} before the run", busy()));
-        say(format!(
+        print_line(format!("machine: {machine}; load {} before the run", busy()));
+        print_line(format!(
             "build: {profile}, {commit}, on {today}; data in {} ({}), on {engine}",
             dir.display(),
             filesystem(dir)
@@ -74,7 +74,7 @@ impl BenchReport {
     }
 
     pub fn section(&mut self, name: &str, setting: impl Display) {
-        say(format!("\n{name}\n  setting: {setting}"));
+        print_line(format!("\n{name}\n  setting: {setting}"));
         name.clone_into(&mut self.section);
     }
 
@@ -105,7 +105,7 @@ impl BenchReport {
     }
 
     pub fn note(&self, text: impl Display) {
-        say(format!("  {text}"));
+        print_line(format!("  {text}"));
     }
 
     fn line(&mut self, what: &str, figure: &str, aim: &Aim, met: Option<bool>) {
@@ -126,23 +126,23 @@ impl BenchReport {
             let aim = aim.trim_start_matches("aim ");
             table.push(format!("| {} | {} | {figure} | {aim} | {verdict} |", self.section, what.trim()));
         }
-        say(format!("  {what:<58} {figure:>12}  {aim:<16} {verdict}").trim_end());
+        print_line(format!("  {what:<58} {figure:>12}  {aim:<16} {verdict}").trim_end());
     }
 
     pub fn end(self) {
         match self.missed {
-            0 => say("\nno aim was missed"),
-            1 => say("\n1 aim was missed"),
-            n => say(format!("\n{n} aims were missed")),
+            0 => print_line("\nno aim was missed"),
+            1 => print_line("\n1 aim was missed"),
+            n => print_line(format!("\n{n} aims were missed")),
         }
         if let Some(table) = self.table {
-            say(format!("\n{}", table.join("\n")));
+            print_line(format!("\n{}", table.join("\n")));
         }
     }
 }
 
 /// Prints to stdout. A closed reader is not an error.
-pub fn say(text: impl Display) {
+pub fn print_line(text: impl Display) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 

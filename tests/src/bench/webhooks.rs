@@ -189,11 +189,11 @@ async fn happened(store: &dyn Store, outbox: &Outbox, event: usize) -> BenchResu
     let mut batch = Batch::new();
     let (institution, time, subdomain) = (fixtures::INSTITUTION, clock::now(), "practice");
     let (location, origin, is_newer) = (None, None, false);
-    let told = CommittedEvent { institution, subdomain, location, name, time, data: &data, origin, is_newer };
+    let committed = CommittedEvent { institution, subdomain, location, name, time, data: &data, origin, is_newer };
     let mut enqueued = Enqueued::default();
     for to in outbox.recipients(institution, name, u64::MAX) {
         let new_id = || uuid::Uuid::from_bytes(clock::random());
-        outbox.enqueue(&to.subscriptions, &mut batch, &told, time, new_id, &mut enqueued);
+        outbox.enqueue(&to.subscriptions, &mut batch, &committed, time, new_id, &mut enqueued);
     }
     store.commit(batch).await?;
     outbox.committed(enqueued);

@@ -131,7 +131,7 @@ async fn connect(address: SocketAddr, tokens: Vec<String>) -> io::Result<(JoinSe
             let _turn = turns.acquire().await.map_err(io::Error::other)?;
             let mut socket = Socket::open(address).await?;
             socket.hello(&token).await?;
-            socket.hear_of("welcome").await.ok_or_else(|| io::Error::other("no welcome"))?;
+            socket.receive_kind("welcome").await.ok_or_else(|| io::Error::other("no welcome"))?;
             socket.state(true, false).await?;
             Ok::<Socket, io::Error>(socket)
         });
@@ -139,10 +139,10 @@ async fn connect(address: SocketAddr, tokens: Vec<String>) -> io::Result<(JoinSe
     while let Some(opened) = opening.join_next().await {
         let (mut socket, pongs) = (opened.map_err(io::Error::other)??, pongs.clone());
         alive.spawn(async move {
-            while let Some(message) = socket.hear().await {
+            while let Some(message) = socket.receive().await {
                 if message["type"] == "ping" {
                     pongs.fetch_add(1, Ordering::Relaxed);
-                    if socket.say(&json!({"type": "pong", "n": message["n"]})).await.is_err() {
+                    if socket.send(&json!({"type": "pong", "n": message["n"]})).await.is_err() {
                         return;
                     }
                 }

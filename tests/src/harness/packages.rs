@@ -154,8 +154,8 @@ pub(crate) async fn serving(mut command: Command, limit: Duration) -> (Child, Va
     let mut process = command.spawn().unwrap_or_else(|error| panic!("{name} could not be started: {error}"));
     let output = process.stdout.take().expect("its output is piped");
     let mut first = String::new();
-    let said = timeout(limit, BufReader::new(output).read_line(&mut first)).await;
-    said.expect("the server starts in time").expect("the output of the server can be read");
+    let read = timeout(limit, BufReader::new(output).read_line(&mut first)).await;
+    read.expect("the server starts in time").expect("the output of the server can be read");
     let address = serde_json::from_str(&first).expect("the server prints its address");
     (process, address)
 }

@@ -154,7 +154,7 @@ impl Client {
     }
 
     /// Repeats the request, which must return the same booking.
-    pub async fn asks_again(&mut self, booking: &StoryBooking) {
+    pub async fn repeat_booking(&mut self, booking: &StoryBooking) {
         let again = self.post("/intent/booking/book", &booking.request).await;
         assert_eq!((&again["replay"], &again["booking"]["appointment_id"]), (&json!(true), &json!(booking.id)));
     }

@@ -48,7 +48,7 @@ pub async fn run_event_story(program: &Path, practice: impl EventPractice) {
     let last_read = client.last_read().await;
     practice.subscribe(&format!("http://{}/ehr_events/{SOURCE}", installation.address)).await;
     let start = client.offer(day).await.start;
-    let theirs = practice.book_beside(&ours, &patient, start).await;
+    let theirs = practice.book_next_to(&ours, &patient, start).await;
     client.shows(day, &theirs, |visit| visit.start == start && !visit.cancelled).await;
     if !practice.reports_only_bookings() {
         let to = client.offer(day).await.start;

@@ -33,7 +33,7 @@ pub use visit::{VisitLife, run_visit_story};
 /// Delay of the EHR's answers, in which the product is killed between a write and its answer.
 const HELD_BACK: Duration = Duration::from_millis(400);
 /// Runs the whole story. `program` is the product.
-pub async fn tell(program: &Path, practice: impl StoryPractice) {
+pub async fn run(program: &Path, practice: impl StoryPractice) {
     let mut story = Story::begin(program, practice).await;
     let zoe = new_patient("Zoë", "Ångström-D’Arc", 0);
     let booking = story.a_new_patient_books(&zoe).await;
@@ -87,12 +87,12 @@ impl<P: StoryPractice> Story<P> {
 
     async fn both_sides_show_the_same(&mut self) {
         assert_eq!(self.client.patients().await, self.practice.patients().await);
-        let standing = |visits: Vec<StoryVisit>| -> BTreeSet<_> {
-            let standing = visits.into_iter().filter(|visit| !visit.cancelled);
-            standing.map(|visit| (visit.id, visit.patient, visit.start)).collect()
+        let live_visits = |visits: Vec<StoryVisit>| -> BTreeSet<_> {
+            let live_visits = visits.into_iter().filter(|visit| !visit.cancelled);
+            live_visits.map(|visit| (visit.id, visit.patient, visit.start)).collect()
         };
-        let ours = standing(self.client.visits(self.practice.first_day()).await);
-        assert_eq!(ours, standing(self.practice.visits().await));
+        let ours = live_visits(self.client.visits(self.practice.first_day()).await);
+        assert_eq!(ours, live_visits(self.practice.visits().await));
     }
 
     /// Reads the EHR completely. Records that changed for clients must have exactly one message.
@@ -106,16 +106,16 @@ impl<P: StoryPractice> Story<P> {
         for (kind, id, before) in before {
             let changed = before != self.client.record(kind, id).await;
             let updated = format!("{kind}_updated");
-            let told = [updated.as_str()];
-            self.subscriber.hears(kind, id, &told[..usize::from(changed)]).await;
+            let events = [updated.as_str()];
+            self.subscriber.expect_events(kind, id, &events[..usize::from(changed)]).await;
         }
     }
 
     async fn a_new_patient_books(&mut self, person: &Value) -> StoryBooking {
         let booking = self.book(person).await;
         self.client.written(&booking).await;
-        self.is_there_once(&booking, person).await;
-        self.hears_of_booking(&booking, NewPatient(true)).await;
+        self.assert_in_ehr_once(&booking, person).await;
+        self.expect_booking_events(&booking, NewPatient(true)).await;
         self.sync().await;
         booking
     }
@@ -125,17 +125,17 @@ impl<P: StoryPractice> Story<P> {
         self.client.book(&offer, person).await
     }
 
-    async fn hears_of_booking(&mut self, booking: &StoryBooking, NewPatient(new): NewPatient) {
+    async fn expect_booking_events(&mut self, booking: &StoryBooking, NewPatient(new): NewPatient) {
         if new {
             let of_patient = ["patient_created", "patient_updated", "patient_updated.complete"];
-            self.subscriber.hears("patient", booking.patient, &of_patient).await;
+            self.subscriber.expect_events("patient", booking.patient, &of_patient).await;
         }
         let of_appointment = ["appointment_created", "appointment_updated", "appointment_insertion.complete"];
-        self.subscriber.hears("appointment", booking.id, &of_appointment).await;
+        self.subscriber.expect_events("appointment", booking.id, &of_appointment).await;
     }
 
     /// Checks that the EHR has the booking and its patient once, under the ids we know.
-    async fn is_there_once(&mut self, booking: &StoryBooking, person: &Value) {
+    async fn assert_in_ehr_once(&mut self, booking: &StoryBooking, person: &Value) {
         let named: Vec<_> =
             self.practice.patients().await.into_iter().filter(|it| person["last_name"] == it.last_name).collect();
         assert_eq!(named.len(), 1, "{named:?}");
@@ -159,7 +159,7 @@ impl<P: StoryPractice> Story<P> {
         self.client.change(booking.id, &json!({"start_time": to.start, "end_time": to.end})).await;
         self.client.idle().await;
         assert_eq!(self.visit(booking).await.start, to.start);
-        self.subscriber.hears("appointment", booking.id, &CHANGED_HERE).await;
+        self.subscriber.expect_events("appointment", booking.id, &CHANGED_HERE).await;
         self.sync().await;
     }
 
@@ -169,7 +169,7 @@ impl<P: StoryPractice> Story<P> {
         self.client.change(booking.id, &json!({"confirmed": true})).await;
         self.client.idle().await;
         assert!(self.visit(booking).await.confirmed);
-        self.subscriber.hears("appointment", booking.id, if already { &[] } else { &CHANGED_HERE }).await;
+        self.subscriber.expect_events("appointment", booking.id, if already { &[] } else { &CHANGED_HERE }).await;
         self.sync().await;
         assert_eq!(self.client.appointment(booking.id).await["confirmed"], true);
     }
@@ -186,19 +186,19 @@ impl<P: StoryPractice> Story<P> {
 
     async fn read_cycle_without_changes_sends_no_messages(&mut self) {
         self.sync().await;
-        self.subscriber.has_heard_all(&mut self.client).await;
+        self.subscriber.expect_no_other_events(&mut self.client).await;
     }
 
     /// The EHR stores the entry, and one reply is lost.
     async fn communication_log_is_written_once(&mut self, booking: &StoryBooking) {
         let note = "Reminded by text: läuft ☺";
         let log = json!({"patient_id": booking.patient, "note": note, "mode": "text", "direction": "sent"});
-        self.proxy.spoiler.set(When::Nth(2), InjectedFault::LoseReply);
-        let before = self.proxy.spoiler.spoilt();
+        self.proxy.injector.set(When::Nth(2), InjectedFault::LoseReply);
+        let before = self.proxy.injector.injected();
         self.client.post("/communication_logs", &json!({"communication_log": log})).await;
         self.client.idle().await;
-        assert_eq!(self.proxy.spoiler.spoilt(), before + 1, "a reply was lost");
-        self.proxy.spoiler.calm();
+        assert_eq!(self.proxy.injector.injected(), before + 1, "a reply was lost");
+        self.proxy.injector.clear();
         let patient = text(&self.client.patient(booking.patient).await["foreign_id"]);
         let log = self.practice.log(&patient).await;
         assert_eq!(log.iter().filter(|entry| entry.contains(note)).count(), 1, "{log:?}");
@@ -206,7 +206,7 @@ impl<P: StoryPractice> Story<P> {
 
     /// Kills the product after the EHR has performed the write and before the product receives the answer.
     async fn killed_while_it_is_written(mut self, person: &Value, new: NewPatient) -> Story<P> {
-        self.proxy.spoiler.set(When::Each, InjectedFault::Slow(HELD_BACK));
+        self.proxy.injector.set(When::Each, InjectedFault::Slow(HELD_BACK));
         let booking = self.book(person).await;
         until("the write", async || {
             assert_eq!(self.client.write_back(&booking).await, "pending");
@@ -216,13 +216,13 @@ impl<P: StoryPractice> Story<P> {
         .await;
         assert_eq!(self.client.write_back(&booking).await, "pending", "accepted, written, and not heard of");
         self.process.kill().expect("a process of ours");
-        self.proxy.spoiler.calm();
+        self.proxy.injector.clear();
         self.process = self.installation.start().await.expect("the product starts again");
         self.client = self.client.again(&self.installation).await;
-        self.client.asks_again(&booking).await;
+        self.client.repeat_booking(&booking).await;
         self.client.written(&booking).await;
-        self.is_there_once(&booking, person).await;
-        self.hears_of_booking(&booking, new).await;
+        self.assert_in_ehr_once(&booking, person).await;
+        self.expect_booking_events(&booking, new).await;
         self.sync().await;
         self
     }
@@ -231,7 +231,7 @@ impl<P: StoryPractice> Story<P> {
         self.client.cancel(booking).await;
         self.client.idle().await;
         assert!(self.visit(booking).await.cancelled);
-        self.subscriber.hears("appointment", booking.id, &CHANGED_HERE).await;
+        self.subscriber.expect_events("appointment", booking.id, &CHANGED_HERE).await;
         self.sync().await;
         assert_eq!(self.client.appointment(booking.id).await["cancelled"], true);
     }
@@ -239,7 +239,7 @@ impl<P: StoryPractice> Story<P> {
     async fn staff_cancel_one(&mut self, person: &Value) {
         let booking = self.book(person).await;
         self.client.written(&booking).await;
-        self.hears_of_booking(&booking, NewPatient(false)).await;
+        self.expect_booking_events(&booking, NewPatient(false)).await;
         let visit = self.visit(&booking).await;
         self.practice.cancel_visit(&visit.id).await;
         self.sync().await;
@@ -251,15 +251,15 @@ impl<P: StoryPractice> Story<P> {
         let visit = self.visit(beside).await;
         let patient = self.practice.admit("Þóra", "Walked-In").await;
         let start = self.client.offer(self.practice.first_day()).await.start;
-        let theirs = self.practice.book_beside(&visit.id, &patient, start).await;
+        let theirs = self.practice.book_next_to(&visit.id, &patient, start).await;
         self.sync().await;
         let (patient, appointment) = self.client.ids_of(&patient, &theirs).await;
-        self.subscriber.hears("patient", patient, &["patient_created"]).await;
-        self.subscriber.hears("appointment", appointment, &["appointment_created"]).await;
+        self.subscriber.expect_events("patient", patient, &["patient_created"]).await;
+        self.subscriber.expect_events("appointment", appointment, &["appointment_created"]).await;
     }
 
     async fn ends(mut self) {
-        self.subscriber.has_heard_all(&mut self.client).await;
+        self.subscriber.expect_no_other_events(&mut self.client).await;
         assert_eq!(self.installation.panics().expect("its log can be read"), [""; 0]);
     }
 }

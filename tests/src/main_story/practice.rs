@@ -52,7 +52,7 @@ pub trait StoryPractice {
     fn admit(&self, first_name: &str, last_name: &str) -> impl Future<Output = String>;
 
     /// Books half an hour with the same provider and at the same place as an appointment, and returns the id.
-    fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> impl Future<Output = String>;
+    fn book_next_to(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> impl Future<Output = String>;
 
     fn move_visit(&self, visit: &str, start: DateTime<Utc>) -> impl Future<Output = ()>;
 

@@ -29,7 +29,7 @@ pub struct Subscriber {
     /// Number of verified messages.
     verified: usize,
     /// Messages by delivery and record, so that a repeated message counts once.
-    heard: BTreeMap<(String, RecordKey), ReceivedEvent>,
+    events_by_key: BTreeMap<(String, RecordKey), ReceivedEvent>,
     expected: BTreeMap<RecordKey, Vec<String>>,
 }
 
@@ -51,7 +51,14 @@ impl Subscriber {
             client.post(&path, &json!({"resource_type": kind, "event": event})).await;
         }
         let secret = text(&made["secret_key"]);
-        Subscriber { receiver, endpoint, secret, verified: 0, heard: BTreeMap::new(), expected: BTreeMap::new() }
+        Subscriber {
+            receiver,
+            endpoint,
+            secret,
+            verified: 0,
+            events_by_key: BTreeMap::new(),
+            expected: BTreeMap::new(),
+        }
     }
 
     /// Reads the new messages.
@@ -63,29 +70,35 @@ impl Subscriber {
             let event = text(&body["event_name"]);
             for (record, shape) in records(&body["data"]) {
                 let previous = body["data"]["previous_attributes"].clone();
-                let told = ReceivedEvent { event: event.clone(), shape, previous };
+                let received = ReceivedEvent { event: event.clone(), shape, previous };
                 let key = (message.headers["delivery-id"].clone(), record);
-                let before = self.heard.insert(key, told.clone());
-                assert!(before.is_none_or(|before| before == told), "one delivery, and two messages");
+                let before = self.events_by_key.insert(key, received.clone());
+                assert!(before.is_none_or(|before| before == received), "one delivery, and two messages");
             }
         }
     }
 
     fn events(&self, record: RecordKey) -> Vec<String> {
-        let mut events: Vec<_> =
-            self.heard.iter().filter(|((_, of), _)| *of == record).map(|(_, told)| told.event.clone()).collect();
+        let mut events: Vec<_> = self
+            .events_by_key
+            .iter()
+            .filter(|((_, of), _)| *of == record)
+            .map(|(_, received)| received.event.clone())
+            .collect();
         events.sort();
         events
     }
 
     /// Describes the messages of a record, for error messages.
     fn story_of(&self, record: RecordKey) -> String {
-        let of = self.heard.iter().filter(|((_, of), _)| *of == record);
-        let mut told: Vec<String> = of
-            .map(|((id, _), told)| format!("{} {} {} {}", told.shape["updated_at"], told.event, told.previous, id))
+        let of = self.events_by_key.iter().filter(|((_, of), _)| *of == record);
+        let mut received: Vec<String> = of
+            .map(|((id, _), received)| {
+                format!("{} {} {} {}", received.shape["updated_at"], received.event, received.previous, id)
+            })
             .collect();
-        told.sort();
-        told.join("\n")
+        received.sort();
+        received.join("\n")
     }
 
     /// Returns the records with messages.
@@ -94,7 +107,7 @@ impl Subscriber {
     }
 
     /// Waits for these events of a record in addition to the earlier ones, and accepts no others.
-    pub async fn hears(&mut self, kind: &'static str, id: u64, events: &[&str]) {
+    pub async fn expect_events(&mut self, kind: &'static str, id: u64, events: &[&str]) {
         let record = (kind, id);
         let expected = self.expected.entry(record).or_default();
         expected.extend(events.iter().map(|event| (*event).to_owned()));
@@ -103,23 +116,23 @@ impl Subscriber {
         let since = Instant::now();
         loop {
             self.listen();
-            let heard = self.events(record);
-            if heard == expected {
+            let seen = self.events(record);
+            if seen == expected {
                 return;
             }
-            let hope = heard.len() < expected.len() && since.elapsed() < PATIENCE;
-            assert!(hope, "{record:?}: {heard:?} is heard, {expected:?} expected\n{}", self.story_of(record));
+            let hope = seen.len() < expected.len() && since.elapsed() < PATIENCE;
+            assert!(hope, "{record:?}: {seen:?} were received, {expected:?} expected\n{}", self.story_of(record));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
     /// Checks that everything was delivered, and that no change had an unexpected or second message.
-    pub async fn has_heard_all(&mut self, client: &mut Client) {
+    pub async fn expect_no_other_events(&mut self, client: &mut Client) {
         let path = format!("/webhook_endpoints/{}/deliveries?status=pending", self.endpoint);
         until("every delivery", async || client.get(&path).await.as_array().filter(|all| all.is_empty()).map(drop))
             .await;
         self.listen();
-        let records: BTreeSet<RecordKey> = self.heard.keys().map(|(_, record)| *record).collect();
+        let records: BTreeSet<RecordKey> = self.events_by_key.keys().map(|(_, record)| *record).collect();
         for record in records {
             let expected = self.expected.get(&record).cloned().unwrap_or_default();
             assert_eq!(self.events(record), expected, "{record:?}\n{}", self.story_of(record));

@@ -40,17 +40,17 @@ pub fn filled(step: &str, heard: &[String]) -> Result<String, String> {
 
 #[test]
 fn run_specific_values_are_compared_by_form_and_other_text_exactly() {
-    let said = |provider: &str, day: &str, how: &str| {
+    let page = |provider: &str, day: &str, how: &str| {
         format!(
             r#"{{"message":"The visit with {provider}, DDS on {day} at Main Street is {how}.","id":7,"at":"2026-11-23T13:00:00.000Z"}}"#
         )
     };
-    let document = said("Jean-Luc Trần", "Mon, Nov 23 2026, 8:00 AM EST", "booked");
+    let document = page("Jean-Luc Trần", "Mon, Nov 23 2026, 8:00 AM EST", "booked");
     assert_eq!(
         form(&document),
-        form(&said("Ada Weber", "Tue, Jun 1 2027, 11:30 PM EDT", "booked").replace(":7", ":12"))
+        form(&page("Ada Weber", "Tue, Jun 1 2027, 11:30 PM EDT", "booked").replace(":7", ":12"))
     );
-    assert_ne!(form(&document), form(&said("Jean-Luc Trần", "Mon, Nov 23 2026, 8:00 AM EST", "kept")));
+    assert_ne!(form(&document), form(&page("Jean-Luc Trần", "Mon, Nov 23 2026, 8:00 AM EST", "kept")));
     assert_ne!(form(r#"{"count":1}"#), form(r#"{"count":2}"#));
     assert_eq!(form(r#"{"slot_token":"slt_0500..."}"#), form(r#"{"slot_token":"slt_08aa77"}"#));
 }

@@ -25,7 +25,7 @@ const MARK: &str = "=== the step has ended in ";
 pub struct Shell {
     process: Child,
     input: ChildStdin,
-    said: Receiver<String>,
+    printed: Receiver<String>,
     /// The shell's working directory.
     folder: PathBuf,
     /// Folder of internal files: steps as scripts, output of terminals.
@@ -51,7 +51,7 @@ impl Shell {
         let (Some(mut input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(io::Error::other("the shell has no pipes"));
         };
-        let (send, said) = channel();
+        let (send, printed) = channel();
         thread::spawn(move || {
             BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
         });
@@ -62,7 +62,7 @@ impl Shell {
         let [server, operators, ehr] =
             free.map(|listener| listener.local_addr().map(|address| address.port().to_string()));
         let ports = [("8080", server?), ("8081", operators?), ("8090", ehr?)];
-        Ok(Shell { process, input, said, folder, desk, path, terminals: Vec::new(), ports, heard: Vec::new() })
+        Ok(Shell { process, input, printed, folder, desk, path, terminals: Vec::new(), ports, heard: Vec::new() })
     }
 
     pub fn follow(&mut self, step: &DocumentStep) -> Result<(), String> {
@@ -82,22 +82,22 @@ impl Shell {
         let lines = format!("{{ . '{}'; }} </dev/null\nprintf '\\n{MARK}%s\\n' \"$PWD\"\n", file.display());
         let asked = written.and_then(|()| self.input.write_all(lines.as_bytes()));
         asked.map_err(|error| format!("the shell is gone before `{text}`: {error}"))?;
-        let (since, mut said) = (Instant::now(), String::new());
+        let (since, mut printed) = (Instant::now(), String::new());
         loop {
             let left = PATIENCE.saturating_sub(since.elapsed());
-            let Ok(line) = self.said.recv_timeout(left) else {
+            let Ok(line) = self.printed.recv_timeout(left) else {
                 let how = if left.is_zero() { "did not end" } else { "failed" };
-                return Err(format!("`{text}` {how}, and said:\n{said}"));
+                return Err(format!("`{text}` {how}, and printed:\n{printed}"));
             };
             if let Some(folder) = line.strip_prefix(MARK) {
                 self.folder = PathBuf::from(folder);
                 break;
             }
-            said.push_str(&line);
-            said.push('\n');
+            printed.push_str(&line);
+            printed.push('\n');
         }
-        let shown = self.verify_output(text, &said, sees);
-        self.heard.push(said);
+        let shown = self.verify_output(text, &printed, sees);
+        self.heard.push(printed);
         shown
     }
 
@@ -114,28 +114,28 @@ impl Shell {
         let since = Instant::now();
         loop {
             let ended = terminal.try_wait().map_err(|error| error.to_string())?;
-            let said = fs::read_to_string(&file).map_err(|error| error.to_string())?;
-            let shown = self.verify_output(text, &said, sees);
+            let printed = fs::read_to_string(&file).map_err(|error| error.to_string())?;
+            let shown = self.verify_output(text, &printed, sees);
             if let Some(status) = ended {
-                return Err(format!("`{text}` ended ({status}), and said:\n{said}"));
+                return Err(format!("`{text}` ended ({status}), and printed:\n{printed}"));
             }
             if shown.is_ok() || since.elapsed() > PATIENCE {
                 self.terminals.push(terminal);
-                self.heard.push(said);
+                self.heard.push(printed);
                 return shown;
             }
             thread::sleep(Duration::from_millis(100));
         }
     }
 
-    fn verify_output(&self, text: &str, said: &str, sees: &[ExpectedOutput]) -> Result<(), String> {
+    fn verify_output(&self, text: &str, printed: &str, sees: &[ExpectedOutput]) -> Result<(), String> {
         let missing = sees.iter().find_map(|seen| match seen {
-            ExpectedOutput::Line(line) => Some(line).filter(|line| !shows(said, &self.placed(line))),
+            ExpectedOutput::Line(line) => Some(line).filter(|line| !shows(printed, &self.placed(line))),
             ExpectedOutput::Json(json) => {
-                Some(json).filter(|json| !shows(&answers::form(said), &answers::form(&self.placed(json))))
+                Some(json).filter(|json| !shows(&answers::form(printed), &answers::form(&self.placed(json))))
             }
         });
-        missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in what it said:\n{said}\nThe step: {text}")))
+        missing.map_or(Ok(()), |line| Err(format!("`{line}` is not in its output:\n{printed}\nThe step: {text}")))
     }
 
     /// Replaces the ports of the text by the free ones.
@@ -180,9 +180,9 @@ fn shell(folder: &Path, path: &str) -> Command {
 }
 
 /// Returns whether a line of the output matches; `...` matches anything.
-fn shows(said: &str, line: &str) -> bool {
-    said.lines().any(|said| {
-        let mut rest = said;
+fn shows(printed: &str, line: &str) -> bool {
+    printed.lines().any(|printed| {
+        let mut rest = printed;
         line.split("...").map(str::trim).all(|part| match rest.split_once(part) {
             Some((_, after)) => {
                 rest = after;

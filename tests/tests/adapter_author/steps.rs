@@ -86,7 +86,7 @@ fn seen(steps: &mut [DocumentStep]) -> Result<(), String> {
     let Some(step) = steps.last_mut() else { return Ok(()) };
     let line = step.line;
     match step.what.sees() {
-        Some(sees) if sees.is_empty() => Err(format!("line {line}: nothing says what is to be seen")),
+        Some(sees) if sees.is_empty() => Err(format!("line {line}: a step without expected output")),
         _ => Ok(()),
     }
 }

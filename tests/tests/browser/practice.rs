@@ -222,7 +222,7 @@ async fn every_booking_is_in_the_ehr_once_after_a_day_of_failures() {
 
     // Another workstation continues; the first one returns as standby.
     let mut hygiene = Desk::set_up(kit, &product, "Hygiene", "hygiene").await;
-    assert_eq!(bookings.written(&product.ehr), interrupted, "nothing moves while nobody is logged in");
+    assert_eq!(bookings.written(&product.ehr), interrupted, "nothing is written while no user is logged in");
     hygiene.log_in(&product).await;
     hygiene.shows("Connected").await;
     front.log_in(&product).await;

@@ -139,7 +139,7 @@ impl EhrUnderTest for Atomic {
         chrono_tz::Europe::Berlin
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         self.here.clone()
     }
 

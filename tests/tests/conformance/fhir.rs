@@ -133,7 +133,7 @@ impl EhrUnderTest for Fhir {
         ZONE
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: self.seeded.patients[0].clone(),
             provider: self.seeded.practitioners[0].clone(),
@@ -207,18 +207,18 @@ impl EhrUnderTest for Fhir {
     async fn change(&self, resource: Resource, id: &str) -> bool {
         let Some((name, id)) = kept(resource, id) else { return false };
         let mut held = self.server.read(&name, &id).await;
-        let said = format!("by staff {id}");
+        let text = format!("by staff {id}");
         match name.as_str() {
             "Patient" | "Practitioner" => {
                 held["telecom"] = json!([{"system": "email", "value": format!("{id}@staff.example")}]);
             }
-            "Location" | "Organization" => held["name"] = said.into(),
-            "Questionnaire" => held["title"] = said.into(),
-            "Appointment" => held["comment"] = said.into(),
-            "Coverage" => held["subscriberId"] = said.into(),
-            "Flag" => held["code"] = json!({"text": said}),
-            "Communication" => held["payload"] = json!([{"contentString": said}]),
-            _ => held["note"] = json!([{"text": said}]),
+            "Location" | "Organization" => held["name"] = text.into(),
+            "Questionnaire" => held["title"] = text.into(),
+            "Appointment" => held["comment"] = text.into(),
+            "Coverage" => held["subscriberId"] = text.into(),
+            "Flag" => held["code"] = json!({"text": text}),
+            "Communication" => held["payload"] = json!([{"contentString": text}]),
+            _ => held["note"] = json!([{"text": text}]),
         }
         self.server.update(&held).await;
         true

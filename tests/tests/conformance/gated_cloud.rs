@@ -64,7 +64,7 @@ impl EhrUnderTest for Cloud {
         chrono_tz::America::New_York
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: "P-01".into(),
             provider: "D-1".into(),

@@ -148,7 +148,7 @@ impl EhrUnderTest for Clinic {
         ZONE
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: "1".into(),
             provider: "1".into(),

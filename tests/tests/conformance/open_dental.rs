@@ -134,7 +134,7 @@ impl EhrUnderTest for OpenDental {
         ZONE
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: self.seeded.patients[0].to_string(),
             provider: self.seeded.providers[0].to_string(),
@@ -234,7 +234,7 @@ impl EhrUnderTest for OpenDental {
 
     /// Writes an invalid value into one field. A schedule is not corrupted, because only a part of a week would be
     /// skipped.
-    async fn spoil(&self, resource: Resource, id: &str) -> bool {
+    async fn corrupt(&self, resource: Resource, id: &str) -> bool {
         let Some((table, key)) = row_of(resource, id) else { return false };
         let broken = match table {
             "patients" => json!({"Birthdate": "soon"}),

@@ -55,8 +55,8 @@ mod subject_file {
                 ["delete.patients", "begins with /"],
             ),
         ] {
-            let said = refusal(from, to);
-            assert!(parts.iter().all(|part| said.contains(part)), "{to}: {said}");
+            let message = refusal(from, to);
+            assert!(parts.iter().all(|part| message.contains(part)), "{to}: {message}");
         }
     }
 }
@@ -83,7 +83,7 @@ mod subject {
 }
 
 mod shown {
-    use adapter_conformance::shown::beside;
+    use adapter_conformance::display::beside;
     use serde_json::{Value, json};
 
     #[test]

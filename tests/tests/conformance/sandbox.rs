@@ -94,7 +94,7 @@ impl EhrUnderTest for SandboxUnderTest {
         chrono_tz::America::New_York
     }
 
-    fn here(&self) -> ExistingIds {
+    fn existing_ids(&self) -> ExistingIds {
         ExistingIds {
             patient: "P-00001".into(),
             provider: "D-00001".into(),
@@ -166,7 +166,7 @@ impl EhrUnderTest for SandboxUnderTest {
     }
 
     /// Sets a weekday and a date at once, which is invalid.
-    async fn spoil(&self, resource: Resource, id: &str) -> bool {
+    async fn corrupt(&self, resource: Resource, id: &str) -> bool {
         let fields = json!({"days": ["mon"], "date": "2031-01-06"}).as_object().unwrap().clone();
         resource == Resource::WorkingHours
             && self.control(Control::StaffEdits { resource: Kept::Hours, id: id.into(), fields })

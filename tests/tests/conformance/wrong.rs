@@ -34,7 +34,7 @@ struct WrongEhr {
 
 impl WrongEhr {
     /// Applies the defect to the body and returns the status.
-    fn spoil(&mut self, request: &SandboxRequest, status: u16, body: &mut Value) -> u16 {
+    fn corrupt(&mut self, request: &SandboxRequest, status: u16, body: &mut Value) -> u16 {
         let (method, path) = (request.method.as_str(), request.path.as_str());
         let mut without = |out: &dyn Fn(&Value) -> bool| {
             if let Some(records) = body["records"].as_array_mut() {
@@ -76,7 +76,7 @@ impl Respond for WrongEhr {
         let request = SandboxRequest { method, path, query, headers, body };
         let reply = self.ehr.handle(clock::now().0, &request);
         let mut body = serde_json::from_slice(&reply.body).unwrap_or_default();
-        let status = self.spoil(&request, reply.status, &mut body);
+        let status = self.corrupt(&request, reply.status, &mut body);
         let (body, delay) = (body.to_string().into_bytes(), std::time::Duration::ZERO);
         Response { status, headers: reply.headers, body, delay, lost: false }
     }

@@ -184,9 +184,9 @@ async fn talk_goes_both_ways(harness: &FhirHarness, patient: u32, theirs: &str) 
         .await;
     harness.sync().await;
     let call = entry::<CommunicationLog>(harness, call["id"].as_str().unwrap()).unwrap();
-    let told = serde_json::to_value(&call.body).unwrap();
+    let communication = serde_json::to_value(&call.body).unwrap();
     assert_eq!(
-        (&told["mode"], &told["direction"], &told["note"]),
+        (&communication["mode"], &communication["direction"], &communication["note"]),
         (&json!("phone"), &json!("received"), &json!("Asks for a later time"))
     );
 }

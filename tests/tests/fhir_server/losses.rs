@@ -35,20 +35,20 @@ impl Random {
 #[actix::test]
 async fn each_write_is_in_the_ehr_once_after_any_loss() {
     let seeds = std::env::var(VARIABLE).map_or(FEW, |text| text.parse().unwrap());
-    let mut told = 0;
-    while told < seeds {
+    let mut done = 0;
+    while done < seeds {
         let Some(harness) = FhirHarness::open_with(everything).await else { return };
-        let here = AT_ONE_CLINIC.min(seeds - told);
+        let here = AT_ONE_CLINIC.min(seeds - done);
         for nth in 0..here {
-            story(&harness, told + nth, usize::try_from(nth).unwrap()).await;
+            story(&harness, done + nth, usize::try_from(nth).unwrap()).await;
         }
         // Some writes have fewer requests than the index of the request to lose.
         assert!(
-            harness.proxy.spoiler.spoilt() as u64 >= 2 * here,
+            harness.proxy.injector.injected() as u64 >= 2 * here,
             "{} of {here} stories",
-            harness.proxy.spoiler.spoilt()
+            harness.proxy.injector.injected()
         );
-        told += here;
+        done += here;
         harness.engine.stop().await;
     }
 }
@@ -58,7 +58,7 @@ async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
     let mut lose = || {
         let trouble = if random.below(2) == 0 { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
         let at = usize::try_from(random.below(REQUESTS) + 1).unwrap();
-        harness.proxy.spoiler.set(When::Nth(at), trouble);
+        harness.proxy.injector.set(When::Nth(at), trouble);
     };
     let person = visitor("Told", &format!("Of Seed {seed}"), &format!("555-{seed:03}-{nth:04}"));
     let place = free(harness, nth).await;
@@ -95,7 +95,7 @@ async fn story(harness: &FhirHarness, seed: u64, nth: usize) {
     harness.engine.cancel(LOCATION, AppointmentId(record.id), None).await.unwrap();
     harness.idle().await;
     assert_eq!(harness.in_ehr(&harness.appointment(record.id)).await["status"], "cancelled", "seed {seed}");
-    harness.proxy.spoiler.calm();
+    harness.proxy.injector.clear();
     once_each(harness, nth + 1, nth + 1).await;
 }
 

@@ -164,7 +164,7 @@ async fn a_change_by_staff_is_not_overwritten(harness: &FhirHarness, id: u64) {
     let theirs = harness.server.update(&theirs).await;
     harness.reschedule(id, to).await.unwrap();
     harness.idle().await;
-    assert_eq!(harness.in_ehr(&harness.appointment(id)).await, theirs, "what staff wrote stands");
+    assert_eq!(harness.in_ehr(&harness.appointment(id)).await, theirs, "the text of staff stays");
     assert_eq!(harness.appointment(id).placement, stood);
     assert!(harness.free_times(2, 1).await.contains(&"10:00".to_owned()));
 
@@ -267,7 +267,7 @@ async fn staff_book_and_close_rooms(harness: &FhirHarness) {
     assert!(seen.booking.is_none() && seen.note.as_deref() == Some("by telephone"));
     assert!(harness.patients().iter().any(|p| Some(p.id) == seen.patient_id && p.name() == "Þóra Jónsdóttir"));
     assert_eq!(harness.free_times(1, 2).await[0], "10:00");
-    assert_eq!(harness.free_times(2, 2).await[0], "09:30", "nobody works where staff closed");
+    assert_eq!(harness.free_times(2, 2).await[0], "09:30", "hours closed by staff are not offered");
 }
 
 #[actix::test]

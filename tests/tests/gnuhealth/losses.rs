@@ -23,25 +23,25 @@ async fn booking_creates_one_patient_and_one_appointment_after_any_loss() {
         open_a_place(&practice, start).await;
         let trouble = if seed.is_multiple_of(2) { InjectedFault::LoseReply } else { InjectedFault::LoseRequest };
         let nth = usize::try_from(1 + seed / 2 % CALLS).unwrap();
-        let said = format!("seed {seed}: {trouble:?} {nth}");
-        practice.proxy.spoiler.set(When::Nth(nth), trouble);
+        let attempt = format!("seed {seed}: {trouble:?} {nth}");
+        practice.proxy.injector.set(When::Nth(nth), trouble);
         let name = format!("Lost {seed}");
         let person = json!({"first_name": "Zoë", "last_name": name, "date_of_birth": "1990-02-28",
             "phone_number": format!("+1 555 030 {seed:04}"), "email": format!("lost{seed}@mail.example"), "gender": "Female"});
         let booking = practice.book("1", day, &time, &format!("lost-{seed}"), &person).await;
         let id = booking["appointment_id"].as_u64().unwrap();
         practice.written(id).await;
-        practice.proxy.spoiler.calm();
+        practice.proxy.injector.clear();
         let patients =
             practice.server.search("gnuhealth.patient", json!([["party.lastname", "=", name]]), &["id"]).await;
-        assert_eq!(patients.len(), 1, "{said}");
+        assert_eq!(patients.len(), 1, "{attempt}");
         let parties = practice.server.search("party.party", json!([["lastname", "=", name]]), &["id"]).await;
-        assert_eq!(parties.len(), 1, "{said}");
+        assert_eq!(parties.len(), 1, "{attempt}");
         let theirs = json!([["patient", "=", patients[0]["id"]]]);
         let there: Vec<Value> = practice.server.search("gnuhealth.appointment", theirs, &["state"]).await;
-        assert_eq!(there.len(), 1, "{said}: {there:?}");
+        assert_eq!(there.len(), 1, "{attempt}: {there:?}");
         let at = json!([["appointment_date", "=", moment(start)], ["healthprof", "=", 1]]);
-        assert_eq!(practice.server.search("gnuhealth.appointment", at, &["id"]).await.len(), 1, "{said}");
+        assert_eq!(practice.server.search("gnuhealth.appointment", at, &["id"]).await.len(), 1, "{attempt}");
     }
     practice.close().await;
 }

@@ -244,7 +244,7 @@ async fn patients_history_logs_coverage_and_payments_reach_the_ehr_once() {
     assert!(condition["extra_info"].as_str().unwrap().starts_with("since childhood"), "{condition}");
     practice.server.one("gnuhealth.patient.medication", json!([["patient", "=", 1]]), &["notes"]).await;
 
-    practice.proxy.spoiler.set(When::Nth(2), InjectedFault::LoseReply);
+    practice.proxy.injector.set(When::Nth(2), InjectedFault::LoseReply);
     let log = json!({"communication_log": {"patient_id": zoe, "note": "Reminded by text", "mode": "text", "direction": "sent"}});
     practice.post("/communication_logs", log).await;
     practice.idle().await;
@@ -253,7 +253,7 @@ async fn patients_history_logs_coverage_and_payments_reach_the_ehr_once() {
         note["message"].as_str().unwrap().starts_with("Reminded by text\n"),
         "exactly one, though its reply was lost: {note}"
     );
-    practice.proxy.spoiler.calm();
+    practice.proxy.injector.clear();
 
     let plans = practice.list("/insurance_plans").await;
     let premier =
@@ -336,14 +336,14 @@ async fn ended_session_is_reopened() {
     let user = practice.server.one("res.user", json!([["login", "=", LOGIN]]), &["id"]).await["id"].as_i64().unwrap();
     let mut requests = Vec::new();
     for (n, time) in ["09:00", "10:00"].into_iter().enumerate() {
-        practice.proxy.spoiler.calm();
+        practice.proxy.injector.clear();
         let person = json!({"first_name": "Let", "last_name": format!("In-{n}"), "date_of_birth": "1980-01-01",
             "phone_number": format!("+1 555 010 440{n}"), "email": format!("in{n}@mail.example"), "gender": "Other"});
         let booking = practice.book("1", 0, time, &format!("session-{n}"), &person).await;
         let id = booking["appointment_id"].as_u64().unwrap();
         practice.written(id).await;
         check_in_ehr(&practice, id, 1, practice.at(0, NINE + i64::try_from(n).unwrap() * 60)).await;
-        requests.push(practice.proxy.spoiler.requests());
+        requests.push(practice.proxy.injector.requests());
         practice.server.write("res.user", user, json!({"password": PASSWORD})).await;
     }
     assert_eq!(requests[1], requests[0] + 2, "one request was turned away, one opened a session");

@@ -83,35 +83,35 @@ pub struct RunOutcome {
 
 /// Returns the violations as text; empty if there are none.
 pub fn findings(history: &[ClientCall], outcome: &RunOutcome) -> Vec<String> {
-    let wanted = wanted(history);
+    let expected = expected(history);
     [
         keys_have_one_answer(history),
         no_slot_was_granted_twice(history),
         refusals_have_a_conflicting_call(history),
-        appointments_exist_once(&wanted, outcome),
+        appointments_exist_once(&expected, outcome),
         payments_exist_once(history, outcome),
-        messages_are_in_order(&wanted, outcome),
+        messages_are_in_order(&expected, outcome),
     ]
     .concat()
 }
 
 /// The expected state of an accepted booking after all accepted calls about it.
-struct Wanted {
+struct Expected {
     key: String,
     visit: Visit,
 }
 
-fn wanted(history: &[ClientCall]) -> BTreeMap<u64, Wanted> {
-    let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+fn expected(history: &[ClientCall]) -> BTreeMap<u64, Expected> {
+    let mut expected: BTreeMap<u64, Expected> = BTreeMap::new();
     for (key, place, id, _) in booked(history) {
         let visit = Visit { place, confirmed: false, cancelled: false };
-        wanted.entry(id).or_insert(Wanted { key: key.to_owned(), visit });
+        expected.entry(id).or_insert(Expected { key: key.to_owned(), visit });
     }
     let mut changes: Vec<&ClientCall> = history.iter().filter(|call| is_accepted(call)).collect();
     changes.sort_by_key(|call| call.began);
     for call in changes {
         let mut change = |id: &u64, make: &dyn Fn(&mut Visit)| {
-            wanted.get_mut(id).into_iter().for_each(|wanted| make(&mut wanted.visit));
+            expected.get_mut(id).into_iter().for_each(|expected| make(&mut expected.visit));
         };
         match &call.asked {
             Action::Move { appointment, to } => change(appointment, &|visit| visit.place = *to),
@@ -120,7 +120,7 @@ fn wanted(history: &[ClientCall]) -> BTreeMap<u64, Wanted> {
             _ => {}
         }
     }
-    wanted
+    expected
 }
 
 fn is_accepted(call: &ClientCall) -> bool {
@@ -187,13 +187,13 @@ fn refusals_have_a_conflicting_call(history: &[ClientCall]) -> Vec<String> {
     });
     refused
         .filter(|(_, place, _)| !taken.iter().any(|taken| taken.meets(place)))
-        .map(|(key, place, status)| format!("{key} was refused with {status}, and nobody has {place:?}"))
+        .map(|(key, place, status)| format!("{key} was refused with {status}, and no booking has {place:?}"))
         .collect()
 }
 
-fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome) -> Vec<String> {
+fn appointments_exist_once(expected: &BTreeMap<u64, Expected>, outcome: &RunOutcome) -> Vec<String> {
     let mut found = Vec::new();
-    for (id, Wanted { key, visit }) in wanted {
+    for (id, Expected { key, visit }) in expected {
         match outcome.ours.get(id) {
             None => found.push(format!("{key}, appointment {id}, is lost")),
             Some(shown) if shown != visit => found.push(format!("{key} is shown as {shown:?}, not {visit:?}")),
@@ -209,9 +209,9 @@ fn appointments_exist_once(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome)
             other => found.push(format!("{key} should be in the EHR once, as {visit:?}; there is {other:?}")),
         }
     }
-    let keys: BTreeSet<&str> = wanted.values().map(|wanted| wanted.key.as_str()).collect();
-    let nobodys = outcome.in_ehr.iter().filter(|(note, _)| !keys.contains(note.as_str()));
-    found.extend(nobodys.map(|(note, _)| format!("nobody was told of {note}, which is in the EHR")));
+    let keys: BTreeSet<&str> = expected.values().map(|expected| expected.key.as_str()).collect();
+    let unexpected = outcome.in_ehr.iter().filter(|(note, _)| !keys.contains(note.as_str()));
+    found.extend(unexpected.map(|(note, _)| format!("no accepted call made {note}, which is in the EHR")));
     let live: Vec<(&str, SlotPlace)> =
         outcome.in_ehr.iter().filter(|(_, it)| !it.cancelled).map(|(note, it)| (note.as_str(), it.place)).collect();
     for (at, (one, place)) in live.iter().enumerate() {
@@ -238,30 +238,32 @@ fn payments_exist_once(history: &[ClientCall], outcome: &RunOutcome) -> Vec<Stri
                 found.push(format!("payment {payment:?} is in {place} {times} times"));
             }
         }
-        let nobodys = there.iter().filter(|payment| !accepted.contains(payment));
-        found.extend(nobodys.map(|payment| format!("nobody was told of payment {payment:?}, which is in {place}")));
+        let unexpected = there.iter().filter(|payment| !accepted.contains(payment));
+        found.extend(
+            unexpected.map(|payment| format!("no accepted call made payment {payment:?}, which is in {place}")),
+        );
     }
     found
 }
 
 /// Later messages of a record have greater numbers, and the last one has the final state. Repeated messages have the
 /// same id.
-fn messages_are_in_order(wanted: &BTreeMap<u64, Wanted>, outcome: &RunOutcome) -> Vec<String> {
+fn messages_are_in_order(expected: &BTreeMap<u64, Expected>, outcome: &RunOutcome) -> Vec<String> {
     let (mut seen, mut last) = (BTreeSet::new(), BTreeMap::<u64, (u64, Visit)>::new());
     let mut found = Vec::new();
     for message in outcome.messages.iter().filter(|message| seen.insert(&message.delivery)) {
-        let told = (message.sequence, message.visit);
+        let state = (message.sequence, message.visit);
         // Two messages of one commit have the same number and the same content.
-        let wrong = |before: &(u64, Visit)| before.0 > told.0 || (before.0 == told.0 && before.1 != told.1);
-        if let Some((before, _)) = last.insert(message.appointment, told).filter(wrong) {
-            found.push(format!("appointment {}: message {} came after {before}", message.appointment, told.0));
+        let wrong = |before: &(u64, Visit)| before.0 > state.0 || (before.0 == state.0 && before.1 != state.1);
+        if let Some((before, _)) = last.insert(message.appointment, state).filter(wrong) {
+            found.push(format!("appointment {}: message {} came after {before}", message.appointment, state.0));
         }
     }
-    for (id, Wanted { key, visit }) in wanted {
+    for (id, Expected { key, visit }) in expected {
         match last.get(id) {
-            None => found.push(format!("the subscriber was never told of {key}, appointment {id}")),
-            Some((_, told)) if told != visit => {
-                found.push(format!("the subscriber was last told that {key} is {told:?}, not {visit:?}"));
+            None => found.push(format!("the subscriber got no message about {key}, appointment {id}")),
+            Some((_, state)) if state != visit => {
+                found.push(format!("the last message about {key} has {state:?}, not {visit:?}"));
             }
             Some(_) => {}
         }
@@ -350,26 +352,38 @@ mod tests {
 
     #[test]
     fn every_violation_is_a_finding() {
-        let says = |found: String, what: &str| assert!(found.contains(what), "{what}: {found:?}");
-        says(found(|history, _| history[7].answered = id(2)), "the key a has several answers");
-        says(found(|history, _| history.push(call(8, 9, book("b", HERE), id(2)))), "1 and 2 both had");
+        let assert_reports = |found: String, what: &str| assert!(found.contains(what), "{what}: {found:?}");
+        assert_reports(found(|history, _| history[7].answered = id(2)), "the key a has several answers");
+        assert_reports(found(|history, _| history.push(call(8, 9, book("b", HERE), id(2)))), "1 and 2 both had");
         let overlapping = SlotPlace { start: 350, end: 450, ..HERE };
-        says(found(|history, _| history.push(call(30, 31, book("b", overlapping), id(2)))), "1 and 2 both had");
-        says(found(|history, _| history[1].asked = book("rival", SlotPlace { operatory: 8, ..HERE })), "nobody has");
-        says(found(|_, outcome| outcome.ours.clear()), "a, appointment 1, is lost");
-        says(found(|_, outcome| outcome.ours.get_mut(&1).unwrap().place = HERE), "a is shown as");
-        says(found(|_, outcome| outcome.in_ehr.clear()), "a should be in the EHR once");
-        says(found(|_, outcome| outcome.in_ehr.push(outcome.in_ehr[0].clone())), "a should be in the EHR once");
-        says(found(|_, outcome| outcome.in_ehr[0].1.confirmed = false), "a should be in the EHR once");
-        says(found(|_, outcome| outcome.in_ehr.push(("rival".into(), visit(HERE)))), "nobody was told of rival");
-        says(found(|_, outcome| outcome.in_ehr.push(("b".into(), visit(THERE)))), "a and b are both at");
-        says(found(|_, outcome| outcome.payments.clear()), "is in our list 0 times");
-        says(found(|_, outcome| outcome.payments_in_ehr.push(("p".into(), 1250))), "is in the EHR 2 times");
-        says(found(|_, outcome| outcome.payments_in_ehr[0].1 = 1251), "nobody was told of payment");
-        says(found(|_, outcome| outcome.messages.swap(0, 2)), "message 1 came after 2");
-        says(found(|_, outcome| outcome.messages[2].sequence = 1), "message 1 came after 1");
+        assert_reports(
+            found(|history, _| history.push(call(30, 31, book("b", overlapping), id(2)))),
+            "1 and 2 both had",
+        );
+        assert_reports(
+            found(|history, _| history[1].asked = book("rival", SlotPlace { operatory: 8, ..HERE })),
+            "no booking has",
+        );
+        assert_reports(found(|_, outcome| outcome.ours.clear()), "a, appointment 1, is lost");
+        assert_reports(found(|_, outcome| outcome.ours.get_mut(&1).unwrap().place = HERE), "a is shown as");
+        assert_reports(found(|_, outcome| outcome.in_ehr.clear()), "a should be in the EHR once");
+        assert_reports(
+            found(|_, outcome| outcome.in_ehr.push(outcome.in_ehr[0].clone())),
+            "a should be in the EHR once",
+        );
+        assert_reports(found(|_, outcome| outcome.in_ehr[0].1.confirmed = false), "a should be in the EHR once");
+        assert_reports(
+            found(|_, outcome| outcome.in_ehr.push(("rival".into(), visit(HERE)))),
+            "no accepted call made rival",
+        );
+        assert_reports(found(|_, outcome| outcome.in_ehr.push(("b".into(), visit(THERE)))), "a and b are both at");
+        assert_reports(found(|_, outcome| outcome.payments.clear()), "is in our list 0 times");
+        assert_reports(found(|_, outcome| outcome.payments_in_ehr.push(("p".into(), 1250))), "is in the EHR 2 times");
+        assert_reports(found(|_, outcome| outcome.payments_in_ehr[0].1 = 1251), "no accepted call made payment");
+        assert_reports(found(|_, outcome| outcome.messages.swap(0, 2)), "message 1 came after 2");
+        assert_reports(found(|_, outcome| outcome.messages[2].sequence = 1), "message 1 came after 1");
         assert_eq!(found(|_, outcome| outcome.messages.push(message("m4", 3, outcome.messages[3].visit))), "");
-        says(found(|_, outcome| outcome.messages.clear()), "never told of a");
-        says(found(|_, outcome| drop(outcome.messages.pop())), "last told that a is");
+        assert_reports(found(|_, outcome| outcome.messages.clear()), "no message about a");
+        assert_reports(found(|_, outcome| drop(outcome.messages.pop())), "last message about a has");
     }
 }

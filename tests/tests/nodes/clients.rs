@@ -250,7 +250,7 @@ impl StoryRunner<'_> {
             let began = self.world.began.elapsed().as_nanos();
             let answer = timeout(CALL, ask(node, method, path, body)).await;
             let ended = self.world.began.elapsed().as_nanos();
-            let (answered, told) = match answer {
+            let (answered, result) = match answer {
                 Ok(Ok((200..=299, answer))) => (accepted(&answer), Some(Ok(answer))),
                 Ok(Ok((503, _))) | Ok(Err(_)) | Err(_) => (CallResult::Nothing, None),
                 Ok(Ok((409, answer))) => (CallResult::Refused(409), Some(Err(answer))),
@@ -267,8 +267,8 @@ impl StoryRunner<'_> {
                 }
             };
             locked(&self.world.history).push(ClientCall { asked: asked.clone(), began, ended, answered });
-            if let Some(told) = told {
-                return told;
+            if let Some(result) = result {
+                return result;
             }
             assert!(since.elapsed() < PATIENCE, "{asked:?} was never answered");
             sleep(Duration::from_millis(self.random.draw() % 60)).await;

@@ -232,8 +232,8 @@ impl Nodes {
     pub fn faults(&self) -> String {
         let faults = |(name, node): (&str, &Node)| {
             let log = node.installation.log().unwrap_or_default();
-            let told = |line: &&str| line.contains("ERROR") || line.contains("panicked at");
-            log.lines().filter(told).map(|line| format!("{name}: {line}\n")).collect::<String>()
+            let is_fault = |line: &&str| line.contains("ERROR") || line.contains("panicked at");
+            log.lines().filter(is_fault).map(|line| format!("{name}: {line}\n")).collect::<String>()
         };
         NAMES.into_iter().zip(&self.nodes).map(faults).collect()
     }

@@ -130,12 +130,12 @@ async fn the_second_process_of_a_name_waits_until_the_first_has_ended() {
         Some((status, body(answer).await?))
     };
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let told = until("the output of the second process", async || {
-        let (status, said) = ready().await?;
-        assert_eq!(status, 503, "two nodes of one name serve: {said}");
-        said["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)
+    let refusal = until("the output of the second process", async || {
+        let (status, body) = ready().await?;
+        assert_eq!(status, 503, "two nodes of one name serve: {body}");
+        body["reason"].as_str().filter(|reason| reason.contains("another process")).map(str::to_owned)
     });
-    assert!(told.await.contains("is the node a"));
+    assert!(refusal.await.contains("is the node a"));
     // The first process shuts down, and the second one takes its place.
     let first = nodes.nodes[0].process.take().unwrap();
     tokio::task::spawn_blocking(move || first.stop().unwrap()).await.unwrap();

@@ -10,8 +10,8 @@ mod clients;
 mod clock;
 mod cluster;
 mod configurations;
+mod failures;
 mod membership;
-mod trouble;
 
 use std::time::Instant;
 
@@ -142,15 +142,15 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     let left = nodes.nodes[owner].process.take().unwrap();
     let stopping = tokio::task::spawn_blocking(move || left.stop().unwrap());
     let since = Instant::now();
-    let slot = offers_when_there(&nodes, other, 1).await;
+    let slot = wait_for_offer(&nodes, other, 1).await;
     let body = booking(&slot, "nodes-handed-over", 7, "nodes-handed-over");
     let made = book(&mut nodes.sign_in(other).await, 1, &body).await;
     eprintln!("nodes: booked {:?} after SIGTERM of the node that had the location", since.elapsed());
     stopping.await.unwrap();
     let mut operator = nodes.nodes[other].installation.operator().await.unwrap();
     let version = until("the adapter to be ready", async || {
-        let (_, told) = operator.get("/locations/1/sync").await.unwrap();
-        told["data"]["adapter"]["version"].as_str().map(str::to_owned)
+        let (_, sync) = operator.get("/locations/1/sync").await.unwrap();
+        sync["data"]["adapter"]["version"].as_str().map(str::to_owned)
     });
     assert_eq!(version.await, "2.0.0", "the node that took the location over runs what was rolled out to it");
     nodes.start(owner).await;
@@ -160,7 +160,7 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     // After a node is killed, the others take over.
     let owner = nodes.owner(other, 2).await;
     let other = (owner + 1) % FIRST;
-    let slot = offers_when_there(&nodes, other, 2).await;
+    let slot = wait_for_offer(&nodes, other, 2).await;
     nodes.nodes[owner].process.take().unwrap().kill().unwrap();
     let since = Instant::now();
     let body = booking(&slot, "nodes-taken-over", 8, "nodes-taken-over");
@@ -172,7 +172,7 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     // A node is suspended for longer than its period. The others continue, and it returns no stale answers.
     let owner = nodes.owner(other, 3).await;
     let other = (owner + 1) % FIRST;
-    let slot = offers_when_there(&nodes, other, 3).await;
+    let slot = wait_for_offer(&nodes, other, 3).await;
     let mut waiting = nodes.sign_in(owner).await;
     nodes.signal(owner, "STOP");
     let asked = tokio::spawn(async move {
@@ -197,7 +197,7 @@ fn next_version() -> Vec<u8> {
     pack(&std::fs::read(components::component("sandbox")).unwrap(), &manifest).unwrap()
 }
 
-async fn offers_when_there(nodes: &Nodes, through: usize, location: u32) -> String {
+async fn wait_for_offer(nodes: &Nodes, through: usize, location: u32) -> String {
     let mut caller = nodes.sign_in(through).await;
     until("an offer", async || {
         let asked = json!({"start_date": Date(fixtures::today()).add_days(3).to_string(), "days": 3, "limit": 1});

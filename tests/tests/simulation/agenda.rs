@@ -10,13 +10,13 @@ use location::{
 };
 use records::ehr::{Page, Resource, Write};
 
-use super::{ask::Ask, clients::ClientRequest};
+use super::{clients::ClientRequest, sim_request::SimRequest};
 
 pub enum SimEvent {
     /// A client starts an action.
     Client,
     /// A client sends or repeats a request.
-    Ask(ClientRequest),
+    Request(ClientRequest),
     /// Staff change something in the EHR.
     Staff {
         source: u32,
@@ -31,7 +31,7 @@ pub enum SimEvent {
         source: u32,
     },
     /// A crash, a full disk, or a location leaving memory.
-    Trouble,
+    Fault,
     /// An operator sends a request.
     Operator,
     DiskFreed,
@@ -56,7 +56,7 @@ pub enum SimEvent {
     Answer {
         location: LocationId,
         incarnation: u64,
-        request: Ask,
+        request: SimRequest,
     },
     /// The answer to a page request arrives.
     PageArrived {
@@ -121,10 +121,9 @@ impl Agenda {
     /// Takes a later event that may happen early: a client's request or a page, of a location other than `other`.
     pub fn sooner(&mut self, than: Timestamp, other: LocationId) -> Option<SimEvent> {
         let early = |what: &SimEvent| match what {
-            SimEvent::Ask(asked) => asked.location != other,
-            SimEvent::Answer { location, request: Ask::Page(_), .. } | SimEvent::PageArrived { location, .. } => {
-                *location != other
-            }
+            SimEvent::Request(asked) => asked.location != other,
+            SimEvent::Answer { location, request: SimRequest::Page(_), .. }
+            | SimEvent::PageArrived { location, .. } => *location != other,
             _ => false,
         };
         let key = *self.plans.range(..(than, 0)).find(|(_, what)| early(what))?.0;
@@ -132,15 +131,15 @@ impl Agenda {
     }
 
     /// Removes planned actions of clients, staff and faults. Calls, answers and timers remain.
-    pub fn calm(&mut self) {
+    pub fn remove_faults(&mut self) {
         self.plans.retain(|_, what| match what {
             SimEvent::Client
-            | SimEvent::Ask(_)
+            | SimEvent::Request(_)
             | SimEvent::Staff { .. }
             | SimEvent::Notice { .. }
             | SimEvent::Reachability { .. }
             | SimEvent::Operator
-            | SimEvent::Trouble => false,
+            | SimEvent::Fault => false,
             SimEvent::DiskFreed
             | SimEvent::Restart
             | SimEvent::Look

@@ -116,7 +116,7 @@ impl Sim {
         if is_idle || !self.process.up {
             return;
         }
-        if !self.calm && self.random.chance(20) {
+        if !self.without_faults && self.random.chance(20) {
             return self.kill_process("while it writes the audit trail");
         }
         self.audit_step();
@@ -151,7 +151,7 @@ impl Sim {
             self.store_positions(&mut work, &positions);
         } else if left > 0 {
             let count = (1 + self.random.below(left)).min(left);
-            self.say(|| format!("the audit trail gets {count} of {left} entries"));
+            self.log_line(|| format!("the audit trail gets {count} of {left} entries"));
             let entries = work.entries[work.appended..work.appended + count].iter().cloned();
             self.audit.trail.extend(entries);
             work.appended += count;
@@ -165,14 +165,14 @@ impl Sim {
     }
 
     fn store_positions(&mut self, work: &mut AuditWork, positions: &[(LocationId, u64)]) {
-        if !self.calm && self.store.health().accepts_writes() && self.random.chance(50) {
+        if !self.without_faults && self.store.health().accepts_writes() && self.random.chance(50) {
             self.store.fail_next_commit(DiskFault::LoseAnswer);
         }
         let advanced = call_changes::advance_positions(&*self.store, positions);
         // After an error, the next step tries again.
         let result = advanced.map_err(Into::into).and_then(|batch| self.store.commit_now(batch));
         if let Err(error) = work.batch.note_commit(result) {
-            self.say(|| format!("the positions of the audit trail: {error}"));
+            self.log_line(|| format!("the positions of the audit trail: {error}"));
         }
     }
 }

@@ -12,9 +12,9 @@ use records::ehr;
 
 use super::{
     agenda::{CallInFlight, Question, SimEvent},
-    ask::Ask,
     ehr::fate::{Fate, FateAnswer, Frame},
     sim::Sim,
+    sim_request::SimRequest,
 };
 
 impl Sim {
@@ -62,8 +62,8 @@ impl Sim {
             FateAnswer::Truth(at) => Some(at),
             FateAnswer::Never => None,
             FateAnswer::Fault(at, fault) => {
-                let heard = EhrAnswer::Fault(push_payload::failure(fault));
-                self.agenda.plan(at, outcome(id, incarnation, &question, heard));
+                let ehr_answer = EhrAnswer::Fault(push_payload::failure(fault));
+                self.agenda.plan(at, outcome(id, incarnation, &question, ehr_answer));
                 None
             }
         };
@@ -74,7 +74,7 @@ impl Sim {
 
     /// Answers a call that was not made.
     fn answer(&mut self, location: LocationId, incarnation: u64, command: Command) {
-        let request = Ask::Command(command);
+        let request = SimRequest::Command(command);
         self.agenda.plan(self.now, SimEvent::Answer { location, incarnation, request });
     }
 
@@ -85,7 +85,7 @@ impl Sim {
             return;
         };
         let ehr = self.ehrs.get_mut(&source).expect("a location's source exists");
-        let (line, heard) = match &question {
+        let (line, ehr_answer) = match &question {
             Question::Push { work, key, outgoing, .. } => {
                 let receipt = ehr.write(location, *work, key, outgoing);
                 (format!("EHR {source} takes {work:?} of {location}: {receipt:?}"), EhrAnswer::Pushed(receipt))
@@ -101,32 +101,32 @@ impl Sim {
                 (line, EhrAnswer::Page(Box::new(page)))
             }
         };
-        self.say(|| line);
-        if let (Question::Push { .. }, EhrAnswer::Pushed(Ok(receipt))) = (&question, &heard) {
+        self.log_line(|| line);
+        if let (Question::Push { .. }, EhrAnswer::Pushed(Ok(receipt))) = (&question, &ehr_answer) {
             self.staff_may_notice(source, &receipt.id);
         }
         if let Some(at) = answer_at {
-            self.agenda.plan(at, outcome(location, incarnation, &question, heard));
+            self.agenda.plan(at, outcome(location, incarnation, &question, ehr_answer));
         }
     }
 
     /// May schedule a change by staff to an appointment that we wrote.
     fn staff_may_notice(&mut self, source: u32, id: &str) {
         let often = if self.plan.hectic { 600 } else { 100 };
-        if !self.calm && self.random.chance(often) {
+        if !self.without_faults && self.random.chance(often) {
             let at = self.now.plus(self.random.between(1..=MINUTE));
             self.agenda.plan(at, SimEvent::Notice { source, id: id.to_owned() });
         }
     }
 
     /// Delivers an answer unless the calling incarnation is gone.
-    pub fn hear(&mut self, location: LocationId, incarnation: u64, request: &Ask) {
+    pub fn deliver(&mut self, location: LocationId, incarnation: u64, request: &SimRequest) {
         let is_here = |sim: &Sim| sim.process.hosts.get(&location).is_some_and(|host| host.incarnation == incarnation);
         if !is_here(self) {
             return;
         }
         self.run_internal(location, request);
-        if matches!(request, Ask::Page(_)) && is_here(self) {
+        if matches!(request, SimRequest::Page(_)) && is_here(self) {
             self.drop_prefetched(location);
         }
     }
@@ -140,11 +140,11 @@ enum EhrAnswer {
 }
 
 /// Returns the event in which a location receives an answer.
-fn outcome(location: LocationId, incarnation: u64, question: &Question, heard: EhrAnswer) -> SimEvent {
+fn outcome(location: LocationId, incarnation: u64, question: &Question, ehr_answer: EhrAnswer) -> SimEvent {
     let written = |receipt: ehr::Receipt| -> Written { push_payload::written(receipt) };
     let command = match question {
         Question::Push { write, attempt, .. } => {
-            let outcome = match heard {
+            let outcome = match ehr_answer {
                 EhrAnswer::Pushed(receipt) => receipt.map(written).map_err(push_payload::failure),
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Found(_) | EhrAnswer::Page(_) => unreachable!("a push is answered with a receipt"),
@@ -152,7 +152,7 @@ fn outcome(location: LocationId, incarnation: u64, question: &Question, heard: E
             Command::Pushed { write: *write, attempt: *attempt, outcome }
         }
         Question::Find { write, attempt, .. } => {
-            let outcome = match heard {
+            let outcome = match ehr_answer {
                 EhrAnswer::Found(found) => Ok(found.map(written)),
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Pushed(_) | EhrAnswer::Page(_) => {
@@ -162,7 +162,7 @@ fn outcome(location: LocationId, incarnation: u64, question: &Question, heard: E
             Command::Found { write: *write, attempt: *attempt, outcome }
         }
         Question::Pull { number, .. } => {
-            let outcome = match heard {
+            let outcome = match ehr_answer {
                 EhrAnswer::Page(page) => Ok(page),
                 EhrAnswer::Fault(failure) => Err(failure),
                 EhrAnswer::Pushed(_) | EhrAnswer::Found(_) => unreachable!("a pull is answered with a page"),
@@ -170,5 +170,5 @@ fn outcome(location: LocationId, incarnation: u64, question: &Question, heard: E
             return SimEvent::PageArrived { location, incarnation, number: *number, outcome };
         }
     };
-    SimEvent::Answer { location, incarnation, request: Ask::Command(command) }
+    SimEvent::Answer { location, incarnation, request: SimRequest::Command(command) }
 }

@@ -13,7 +13,6 @@ use records::record::Record;
 
 use super::{
     agenda::SimEvent,
-    ask::Ask,
     invariants::{
         confirmations,
         groups::{self, BeforeGroup},
@@ -24,6 +23,7 @@ use super::{
     plan::{PERSONS, person},
     process::TurnOutcome,
     sim::{Sim, document},
+    sim_request::SimRequest,
 };
 
 /// Maximum number of retries per request.
@@ -49,22 +49,22 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    fn request(&self) -> Ask {
+    fn request(&self) -> SimRequest {
         match self {
-            RequestKind::Book(request) => Ask::Book(request.clone()),
-            RequestKind::Reschedule(request) => Ask::Reschedule(request.clone()),
-            RequestKind::Confirm(appointment) => Ask::Confirm(*appointment),
-            RequestKind::BookGroup(request) => Ask::BookGroup(request.clone()),
+            RequestKind::Book(request) => SimRequest::Book(request.clone()),
+            RequestKind::Reschedule(request) => SimRequest::Reschedule(request.clone()),
+            RequestKind::Confirm(appointment) => SimRequest::Confirm(*appointment),
+            RequestKind::BookGroup(request) => SimRequest::BookGroup(request.clone()),
             RequestKind::Hold(offer) => {
                 let offer = offer.slot(Closed::default());
-                Ask::Command(Command::Hold(Hold { offer, holder: None }))
+                SimRequest::Command(Command::Hold(Hold { offer, holder: None }))
             }
-            RequestKind::Release(offer) => Ask::Command(Command::Release { hold: offer.hold }),
+            RequestKind::Release(offer) => SimRequest::Command(Command::Release { hold: offer.hold }),
             RequestKind::Cancel(appointment) => {
-                Ask::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
+                SimRequest::Command(Command::Cancel { appointment: *appointment, reason: Some("no time".to_owned()) })
             }
             RequestKind::Move(appointment, to) => {
-                Ask::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
+                SimRequest::Command(Command::Move { appointment: *appointment, to: *to, join_blocks: true })
             }
         }
     }
@@ -127,9 +127,9 @@ impl Sim {
     }
 
     /// Schedules a request within a time span. Unanswered requests are repeated.
-    pub fn ask(&mut self, within: i64, location: LocationId, what: RequestKind) {
+    pub fn plan_request(&mut self, within: i64, location: LocationId, what: RequestKind) {
         let at = self.now.plus(self.random.between(0..=within));
-        self.agenda.plan(at, SimEvent::Ask(ClientRequest { location, what, tries: 0 }));
+        self.agenda.plan(at, SimEvent::Request(ClientRequest { location, what, tries: 0 }));
     }
 
     fn find_slot(&mut self, location: LocationId) -> Option<Slot> {
@@ -198,18 +198,18 @@ impl Sim {
             let mut own = offer.clone();
             own.hold = self.random.draw();
             let request = self.request(own);
-            self.ask(within, location, RequestKind::Book(Box::new(request)));
+            self.plan_request(within, location, RequestKind::Book(Box::new(request)));
         }
     }
 
     fn hold_first(&mut self, location: LocationId) {
         let Some(offer) = self.offer(location) else { return };
-        self.ask(MINUTE, location, RequestKind::Hold(offer.clone()));
+        self.plan_request(MINUTE, location, RequestKind::Hold(offer.clone()));
         if self.random.chance(300) {
-            self.ask(10 * MINUTE, location, RequestKind::Release(offer));
+            self.plan_request(10 * MINUTE, location, RequestKind::Release(offer));
         } else if self.random.chance(800) {
             let request = self.request(offer);
-            self.ask(8 * MINUTE, location, RequestKind::Book(Box::new(request)));
+            self.plan_request(8 * MINUTE, location, RequestKind::Book(Box::new(request)));
         }
     }
 
@@ -223,7 +223,7 @@ impl Sim {
         let Some(id) = self.recent_booking() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
         if let Some(what) = what(self, id) {
-            self.ask(MINUTE, location, what);
+            self.plan_request(MINUTE, location, what);
         }
     }
 
@@ -236,7 +236,7 @@ impl Sim {
     fn use_key_again(&mut self, change: impl FnOnce(&mut Sim, &mut BookSlot)) {
         let Some(mut request) = self.some_promise() else { return };
         change(self, &mut request);
-        self.ask(MINUTE, request.offer.location, RequestKind::Book(Box::new(request)));
+        self.plan_request(MINUTE, request.offer.location, RequestKind::Book(Box::new(request)));
     }
 
     /// Reuses a key at another location of the institution or for another booking. This is allowed after the key has
@@ -255,7 +255,7 @@ impl Sim {
         let location = *self.random.pick(&others)?;
         let offer = self.offer(location)?;
         let request = BookSlot { idempotency_key: old.idempotency_key, ..self.request(offer) };
-        self.ask(MINUTE, location, RequestKind::Book(Box::new(request)));
+        self.plan_request(MINUTE, location, RequestKind::Book(Box::new(request)));
         Some(())
     }
 
@@ -297,7 +297,7 @@ impl Sim {
         match heard {
             TurnOutcome::Reply(reply) => {
                 let booked = reply.as_ref().map(|booked| (booked.appointment.id, booked.replay));
-                self.say(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
+                self.log_line(|| format!("client at {location}: {} -> {booked:?}", asked.what.name()));
                 self.rescheduled(&asked, before.as_ref(), None);
                 self.group_booked(&asked, before_group.as_ref(), None);
                 if let RequestKind::Confirm(id) = &asked.what {
@@ -306,18 +306,18 @@ impl Sim {
                 self.answered(&asked, reply.ok_or(None));
             }
             TurnOutcome::Refused(refusal) => {
-                self.say(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
+                self.log_line(|| format!("client at {location}: {} -> {refusal:?}", asked.what.name()));
                 self.rescheduled(&asked, before.as_ref(), Some(&refusal));
                 self.group_booked(&asked, before_group.as_ref(), Some(&refusal));
                 self.answered(&asked, Err(Some(refusal)));
             }
             TurnOutcome::Busy | TurnOutcome::Nothing if asked.tries < PATIENCE => {
-                self.say(|| format!("client at {location}: {} -> no answer", asked.what.name()));
+                self.log_line(|| format!("client at {location}: {} -> no answer", asked.what.name()));
                 let at = self.now.plus(self.random.between(1..=90) * SECOND);
-                self.agenda.plan(at, SimEvent::Ask(ClientRequest { tries: asked.tries + 1, ..asked }));
+                self.agenda.plan(at, SimEvent::Request(ClientRequest { tries: asked.tries + 1, ..asked }));
             }
             TurnOutcome::Busy | TurnOutcome::Nothing => {
-                self.say(|| format!("client at {location}: {} -> gives up", asked.what.name()));
+                self.log_line(|| format!("client at {location}: {} -> gives up", asked.what.name()));
             }
         }
     }

@@ -34,7 +34,7 @@ impl Sim {
             let at = self.now.plus(self.random.between(50..=2 * SECOND));
             self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
-        self.say(|| format!("location {id} comes into memory"));
+        self.log_line(|| format!("location {id} comes into memory"));
         let host = LocationHost { processor, incarnation, timer: None, pages: Pages::default(), behind: false };
         self.process.hosts.insert(id, host);
         self.process.deps.call_queue.ring([id]);
@@ -43,7 +43,7 @@ impl Sim {
 
     /// Loses all memory. Calls in flight still reach the EHR.
     pub fn kill_process(&mut self, when: &str) {
-        self.say(|| format!("the process dies {when}"));
+        self.log_line(|| format!("the process dies {when}"));
         if let Some(work) = &self.process.audit {
             self.audit.note_crash(work);
         }
@@ -55,7 +55,7 @@ impl Sim {
 
     /// Simulates a panic of an actor, which the directory restarts later.
     pub fn kill_location(&mut self, id: LocationId, when: &str) {
-        self.say(|| format!("location {id} dies {when}"));
+        self.log_line(|| format!("location {id} dies {when}"));
         self.process.hosts.remove(&id);
         let at = self.now.plus(self.random.between(1..=2 * MINUTE));
         self.agenda.plan(at, SimEvent::Restart);
@@ -103,17 +103,17 @@ impl Sim {
         match self.store.commit_now(batch) {
             Ok(()) => {
                 invariants::memory_equals_replay::check_left(self, id);
-                self.say(|| format!("location {id} leaves memory"));
+                self.log_line(|| format!("location {id} leaves memory"));
                 self.process.hosts.remove(&id);
                 self.load_due_locations();
             }
             Err(CommitError::Conflict { .. }) => {
-                self.say(|| format!("location {id} cannot leave: it is behind"));
+                self.log_line(|| format!("location {id} cannot leave: it is behind"));
                 self.process.hosts.remove(&id);
                 let at = self.now.plus(MINUTE);
                 self.agenda.plan(at, SimEvent::Restart);
             }
-            Err(error) => self.say(|| format!("location {id} cannot leave: {error}")),
+            Err(error) => self.log_line(|| format!("location {id} cannot leave: {error}")),
         }
     }
 }

@@ -18,11 +18,11 @@ pub enum DiskFault {
 pub struct SimDisk {
     store: Arc<dyn Store>,
     waiting: Runtime,
-    troubles: Mutex<Troubles>,
+    state: Mutex<DiskState>,
 }
 
 #[derive(Default)]
-struct Troubles {
+struct DiskState {
     faults: VecDeque<DiskFault>,
     full: bool,
 }
@@ -36,7 +36,7 @@ impl SimDisk {
 
     pub fn new(store: Arc<dyn Store>) -> SimDisk {
         let waiting = Builder::new_current_thread().build().expect("a current-thread runtime");
-        SimDisk { store, waiting, troubles: Mutex::default() }
+        SimDisk { store, waiting, state: Mutex::default() }
     }
 
     /// Returns the store without faults.
@@ -45,21 +45,21 @@ impl SimDisk {
     }
 
     pub fn fail_next_commit(&self, fault: DiskFault) {
-        self.troubles().faults.push_back(fault);
+        self.state().faults.push_back(fault);
     }
 
     /// While the disk is full, every commit is refused.
     pub fn set_full(&self, full: bool) {
-        self.troubles().full = full;
+        self.state().full = full;
     }
 
     pub fn commit_now(&self, batch: Batch) -> Result<(), CommitError> {
         let fault = {
-            let mut troubles = self.troubles();
-            if troubles.full {
+            let mut state = self.state();
+            if state.full {
                 return Err(CommitError::Full { free: 0, floor: 1 });
             }
-            troubles.faults.pop_front()
+            state.faults.pop_front()
         };
         self.waiting.block_on(self.store.commit(batch))?;
         match fault {
@@ -68,8 +68,8 @@ impl SimDisk {
         }
     }
 
-    fn troubles(&self) -> MutexGuard<'_, Troubles> {
-        self.troubles.lock()
+    fn state(&self) -> MutexGuard<'_, DiskState> {
+        self.state.lock()
     }
 }
 
@@ -112,7 +112,7 @@ impl Store for SimDisk {
     }
 
     fn health(&self) -> Health {
-        let full = self.troubles().full;
+        let full = self.state().full;
         Health { free: if full { Some(0) } else { Some(u64::MAX) }, floor: 1, ..self.store.health() }
     }
 }

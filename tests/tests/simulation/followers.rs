@@ -104,16 +104,16 @@ impl Sim {
 
     /// Commits the next batch. Returns `true` if there is more to follow.
     fn follow_once(&mut self, institution: InstitutionId) -> bool {
-        let rival = (!self.calm && self.random.chance(100))
+        let rival = (!self.without_faults && self.random.chance(100))
             .then(|| self.rival_follower.prepare(institution, self.now).expect("the store reads").batch)
             .flatten();
         let mut step = self.process.follower.prepare(institution, self.now).expect("the store reads");
         let Some(mut prepared) = step.batch.take() else { return step.more };
         let dies = |sim: &mut Sim, when: &str| {
-            sim.say(|| format!("the follower of institution {institution} stops {when}"));
+            sim.log_line(|| format!("the follower of institution {institution} stops {when}"));
             sim.process.follower = start(sim.plan.setup.clone(), sim.store.clone());
         };
-        if !self.calm && self.random.chance(50) {
+        if !self.without_faults && self.random.chance(50) {
             dies(self, "before a commit");
             return true;
         }
@@ -129,7 +129,7 @@ impl Sim {
             let committed = self.rivals.commit_now(std::mem::take(&mut rival.batch));
             assert!(matches!(committed, Err(CommitError::Conflict { .. } | CommitError::Full { .. })), "one follower");
         }
-        if !self.calm && self.random.chance(50) {
+        if !self.without_faults && self.random.chance(50) {
             dies(self, "after a commit");
         } else {
             self.process.follower.committed(prepared);

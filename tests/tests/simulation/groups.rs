@@ -19,7 +19,7 @@ impl Sim {
         for _ in 0..1 + self.random.below(2) {
             let Some(request) = self.group(location) else { return };
             self.ledger.group_requests.push(request.clone());
-            self.ask(MINUTE, location, RequestKind::BookGroup(Box::new(request)));
+            self.plan_request(MINUTE, location, RequestKind::BookGroup(Box::new(request)));
         }
     }
 
@@ -33,7 +33,7 @@ impl Sim {
             last.note = Some("another note".to_owned());
         }
         let Some(location) = groups::location(&request) else { return };
-        self.ask(60 * SECOND, location, RequestKind::BookGroup(Box::new(request)));
+        self.plan_request(60 * SECOND, location, RequestKind::BookGroup(Box::new(request)));
     }
 
     fn group(&mut self, location: LocationId) -> Option<BookSlots> {

@@ -15,11 +15,11 @@ use records::{
 use store::{Direction, Store, keys};
 
 use super::{
-    ask::Ask,
     ehr::{SimEhr, SimRow},
     invariants,
     plan::seconds,
     sim::{Sim, document},
+    sim_request::SimRequest,
 };
 
 /// Virtual time in which all work must complete.
@@ -75,9 +75,9 @@ pub fn accept_deletions(sim: &mut Sim) {
         let pulls = &host.processor.machine.state.pulls;
         let stopped: Vec<Resource> = pulls.guarded.difference(&pulls.accepted).copied().collect();
         for resource in stopped {
-            sim.say(|| format!("the operator accepts that {resource:?} of {id} are gone"));
+            sim.log_line(|| format!("the operator accepts that {resource:?} of {id} are gone"));
             let command = Command::AcceptDeletions { resource };
-            sim.run_for_operator(id, &Ask::Command(command));
+            sim.run_for_operator(id, &SimRequest::Command(command));
         }
     }
 }
@@ -112,9 +112,9 @@ fn known_appointments_are_in_the_ehr(sim: &Sim, ehr: &SimEhr, location: Location
             "liveness: {id} of {location} is not what EHR {} calls {foreign_id}",
             ehr.source
         );
-        let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.standing().is_some());
+        let stands = ehr.appointment(&foreign_id).is_some_and(|row| row.occupying().is_some());
         let unseen = may_have_vanished(sim, ehr, &known.placement);
-        assert!(stands || unseen, "liveness: {id} of {location} stands at {:?}, which is free", known.placement);
+        assert!(stands || unseen, "liveness: {id} of {location} is at {:?}, which is free", known.placement);
     }
 }
 
@@ -145,9 +145,9 @@ fn every_booking_has_an_end(sim: &Sim) {
         let kept: Record<records::Appointment> = document(sim, 0, id.0).expect("a booking has its document");
         let setup = sim.plan.setup.locations.get(&booking.location).expect("a booking's location exists");
         let Some(ehr) = setup.source.and_then(|source| sim.ehrs.get(&source)) else { continue };
-        let told = kept.booking.as_ref().expect("a booking is a booking");
-        let rows = standing_for(sim, ehr, booking.location, *id, &kept.replaced);
-        match told.writeback {
+        let state = kept.booking.as_ref().expect("a booking is a booking");
+        let rows = occupying_for(sim, ehr, booking.location, *id, &kept.replaced);
+        match state.writeback {
             Writeback::Pending => panic!("liveness: booking {id} is still pending"),
             Writeback::Failed => assert!(rows.is_empty(), "liveness: booking {id} failed, but the EHR has {rows:?}"),
             Writeback::Confirmed if kept.cancelled => {
@@ -168,7 +168,7 @@ fn may_have_vanished(sim: &Sim, ehr: &SimEhr, place: &Placement) -> bool {
 
 /// Returns the appointments of a booking in the EHR, without those whose cancellation failed after a move and those
 /// that another location has read as new ones.
-fn standing_for(
+fn occupying_for(
     sim: &Sim,
     ehr: &SimEhr,
     location: LocationId,
@@ -178,7 +178,7 @@ fn standing_for(
     let made = ehr.rows_for(Resource::Appointments).filter(|(_, row)| row.booking() == Some((location, id)));
     let is_left = |foreign_id: &str| replaced.iter().any(|it| it.foreign_id == foreign_id && it.cancelled_at.is_none());
     made.filter(|(foreign_id, row)| !is_left(foreign_id) && !was_read_elsewhere(sim, ehr.source, foreign_id, row))
-        .filter_map(|(_, row)| row.standing().cloned())
+        .filter_map(|(_, row)| row.occupying().cloned())
         .collect()
 }
 
@@ -188,7 +188,7 @@ fn was_read_elsewhere(sim: &Sim, source: u32, foreign_id: &str, row: &SimRow) ->
     let Some((at, id)) = row.booking().filter(|(at, _)| row.location != Some(*at)) else { return false };
     let booked: Option<Record<records::Appointment>> = document(sim, 0, id.0);
     let has_ended = booked.is_some_and(|booked| {
-        let has_failed = booked.booking.as_ref().is_some_and(|told| told.writeback == Writeback::Failed);
+        let has_failed = booked.booking.as_ref().is_some_and(|booking| booking.writeback == Writeback::Failed);
         booked.location() == at.0 && (booked.cancelled || has_failed)
     });
     has_ended && linked(sim, source, Resource::Appointments, foreign_id).is_some_and(|linked| linked != id.0)
@@ -216,11 +216,11 @@ fn ehr_and_documents_agree(sim: &Sim, ehr: &SimEhr, location: LocationId, foreig
     }
     if let Some(replaced) = kept.replaced.iter().find(|it| it.foreign_id == foreign_id) {
         let left = replaced.cancelled_at.is_none();
-        assert!(left || row.standing().is_none(), "liveness: {what} was replaced, and stands in the EHR");
+        assert!(left || row.occupying().is_none(), "liveness: {what} was replaced, and is still in the EHR");
         return;
     }
-    assert_eq!(kept.cancelled, row.standing().is_none(), "liveness: cancellation of {what}");
-    let Some(stands) = row.standing() else { return };
+    assert_eq!(kept.cancelled, row.occupying().is_none(), "liveness: cancellation of {what}");
+    let Some(stands) = row.occupying() else { return };
     assert_eq!(kept.confirmed, stands.confirmed, "confirmations: confirmation of {what}");
     // An appointment cancelled by staff keeps its last known place.
     assert_eq!(kept.location(), location.0, "liveness: location of {what}");

@@ -17,8 +17,8 @@ use records::ehr::Page;
 
 use super::{
     agenda::{Question, SimEvent},
-    ask::Ask,
     sim::Sim,
+    sim_request::SimRequest,
 };
 
 /// The page requests of a location in memory.
@@ -73,7 +73,7 @@ impl Sim {
         };
         self.await_page(id, number, (resource, call));
         self.page_counts.taken += 1;
-        self.say(|| format!("location {id} takes over the page requested ahead"));
+        self.log_line(|| format!("location {id} takes over the page requested ahead"));
         if let Some(outcome) = answer {
             self.agenda.plan(self.now, SimEvent::PageArrived { location: id, incarnation, number, outcome });
         }
@@ -107,12 +107,12 @@ impl Sim {
         if let Ok(page) = &outcome {
             self.prefetch_next(location, (resource, call), page);
         }
-        let request = Ask::Page(IngestPage { resource, call, outcome });
-        if !self.calm && self.random.chance(200) {
+        let request = SimRequest::Page(IngestPage { resource, call, outcome });
+        if !self.without_faults && self.random.chance(200) {
             let at = self.now.plus(self.random.between(1..=5 * SECOND));
             return self.agenda.plan(at, SimEvent::Answer { location, incarnation, request });
         }
-        self.hear(location, incarnation, &request);
+        self.deliver(location, incarnation, &request);
     }
 
     /// Requests the page after one that has arrived, if the location may ask for it.
@@ -139,8 +139,8 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         if host.pages.ahead.take_uncounted() {
             self.page_counts.dropped += 1;
-            self.say(|| format!("location {id} drops the page requested ahead"));
-            self.run_internal(id, &Ask::Command(Command::RequestsSent { requests: 1 }));
+            self.log_line(|| format!("location {id} drops the page requested ahead"));
+            self.run_internal(id, &SimRequest::Command(Command::RequestsSent { requests: 1 }));
         }
         if let Some(host) = self.process.hosts.get_mut(&id) {
             host.processor.machine.drop_prefetched();

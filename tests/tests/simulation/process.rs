@@ -30,12 +30,12 @@ use webhooks::follower::Follower;
 
 use super::{
     agenda::SimEvent,
-    ask::Ask,
     audit::AuditWork,
     disk::{DiskFault, SimDisk},
     followers, invariants,
     prefetch::Pages,
     sim::Sim,
+    sim_request::SimRequest,
 };
 
 const TRIES: u32 = 20;
@@ -149,23 +149,23 @@ impl Sim {
         let Some(host) = self.process.hosts.get_mut(&id) else { return };
         if host.incarnation == incarnation && host.timer == Some(at) {
             host.timer = None;
-            self.run_internal(id, &Ask::Command(Command::Wake));
+            self.run_internal(id, &SimRequest::Command(Command::Wake));
         }
     }
 
     /// Runs a request of the location itself.
-    pub fn run_internal(&mut self, id: LocationId, request: &Ask) {
+    pub fn run_internal(&mut self, id: LocationId, request: &SimRequest) {
         self.run_by(id, None, request);
     }
 
     /// Runs a request of an operator.
-    pub fn run_for_operator(&mut self, id: LocationId, request: &Ask) {
+    pub fn run_for_operator(&mut self, id: LocationId, request: &SimRequest) {
         let by = self.audit.call("operator", true);
         self.run_by(id, Some(&by), request);
     }
 
     /// Runs a request. After a failed commit, the timer is set again.
-    fn run_by(&mut self, id: LocationId, by: Option<&Origin>, request: &Ask) {
+    fn run_by(&mut self, id: LocationId, by: Option<&Origin>, request: &SimRequest) {
         match self.turn(id, by, request) {
             TurnOutcome::Reply(_) | TurnOutcome::Refused(_) | TurnOutcome::Nothing => {}
             TurnOutcome::Busy => {
@@ -182,7 +182,7 @@ impl Sim {
     }
 
     /// Runs a turn: decide, commit, evolve, act.
-    pub fn turn(&mut self, id: LocationId, by: Option<&Origin>, request: &Ask) -> TurnOutcome {
+    pub fn turn(&mut self, id: LocationId, by: Option<&Origin>, request: &SimRequest) -> TurnOutcome {
         for _ in 0..TRIES {
             let cx = self.cx();
             let Some(host) = self.process.hosts.get_mut(&id) else { return TurnOutcome::Nothing };
@@ -218,14 +218,14 @@ impl Sim {
                 self.die(id, "before a commit");
                 return TurnOutcome::Nothing;
             }
-            if !self.calm && self.store.health().accepts_writes() && self.random.chance(3) {
+            if !self.without_faults && self.store.health().accepts_writes() && self.random.chance(3) {
                 self.store.fail_next_commit(DiskFault::LoseAnswer);
             }
             let events = turn.events().to_vec();
             match self.store.commit_now(std::mem::take(&mut turn.batch)) {
                 Ok(()) => {}
                 Err(CommitError::Conflict { key }) => {
-                    self.say(|| format!("location {id}: conflict in {}", keys::space_name(&key)));
+                    self.log_line(|| format!("location {id}: conflict in {}", keys::space_name(&key)));
                     if journal::is_lock(&key) {
                         self.reload(id);
                     }
@@ -233,7 +233,7 @@ impl Sim {
                 }
                 Err(CommitError::Full { .. }) => return TurnOutcome::Busy,
                 Err(error) => {
-                    self.say(|| format!("location {id}: {error}"));
+                    self.log_line(|| format!("location {id}: {error}"));
                     if matches!(error, CommitError::Store(StoreError::Unknown { .. })) {
                         self.committed(id, by, &events);
                     }
@@ -280,7 +280,7 @@ impl Sim {
     }
 
     /// Runs the turn in another process that believes it hosts the location. The process ends before it makes a call.
-    pub fn turn_elsewhere(&mut self, id: LocationId, by: &Origin, request: &Ask) -> TurnOutcome {
+    pub fn turn_elsewhere(&mut self, id: LocationId, by: &Origin, request: &SimRequest) -> TurnOutcome {
         let deps = self.rival.clone();
         for _ in 0..TRIES {
             let cx = self.cx();
@@ -306,7 +306,7 @@ impl Sim {
                 Err(CommitError::Conflict { .. }) => continue,
                 Err(_) => return TurnOutcome::Busy,
             }
-            self.say(|| format!("another process commits for location {id}"));
+            self.log_line(|| format!("another process commits for location {id}"));
             self.committed(id, Some(by), &events);
             self.audit.note_elsewhere(id);
             if let Some(host) = self.process.hosts.get_mut(&id) {
@@ -323,7 +323,7 @@ impl Sim {
         let here = self.plan.setup.locations.get(&id).expect("the location is in the setup");
         self.audit.expect(here, self.now, by, events);
         for event in events {
-            self.say(|| format!("location {id}: {event:?}"));
+            self.log_line(|| format!("location {id}: {event:?}"));
             self.ledger.note(id, event);
             invariants::committed(self, id, event);
         }
@@ -333,7 +333,7 @@ impl Sim {
 
     fn death(&mut self) -> Option<Death> {
         let often = if self.plan.hectic { 40 } else { 8 };
-        if self.calm || !self.random.chance(often) {
+        if self.without_faults || !self.random.chance(often) {
             return None;
         }
         Some([Death::BeforeCommit, Death::BeforeEvolve, Death::BeforeActing][self.random.below(3)])
@@ -362,7 +362,7 @@ impl Sim {
         let setup = self.plan.setup.clone();
         let Some(source) = setup.locations.get(&id).and_then(|location| location.source) else { return };
         let Some(host) = self.process.hosts.get_mut(&id).filter(|host| host.incarnation == incarnation) else { return };
-        if !self.calm && self.random.chance(100) {
+        if !self.without_faults && self.random.chance(100) {
             let at = self.now.plus(15 * SECOND);
             return self.agenda.plan(at, SimEvent::Described { location: id, incarnation });
         }
@@ -376,7 +376,7 @@ impl Sim {
         if stored {
             host.processor.described(description);
         }
-        self.say(|| format!("location {id} knows its EHR (stored: {stored})"));
+        self.log_line(|| format!("location {id} knows its EHR (stored: {stored})"));
         self.set_timer(id);
     }
 }

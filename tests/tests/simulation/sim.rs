@@ -19,7 +19,6 @@ use webhooks::follower::Follower;
 
 use super::{
     agenda::{Agenda, SimEvent},
-    ask::Ask,
     audit::{self, Audit},
     disk::SimDisk,
     ehr::{Reachability, SimEhr},
@@ -30,6 +29,7 @@ use super::{
     plan::{ALONE, SimPlan},
     prefetch::PageCounts,
     process::{Process, environment},
+    sim_request::SimRequest,
 };
 use tests::harness::random::SeededRandom;
 
@@ -59,7 +59,7 @@ pub struct Sim {
     pub audit: Audit,
     pub page_counts: PageCounts,
     /// Clients, staff and faults are inactive, and EHRs are honest.
-    pub calm: bool,
+    pub without_faults: bool,
     pub keys: u64,
     pub incarnations: u64,
     pub next_look: Option<Timestamp>,
@@ -100,7 +100,7 @@ impl Sim {
             ledger: Ledger::default(),
             audit: Audit::default(),
             page_counts: PageCounts::default(),
-            calm: false,
+            without_faults: false,
             keys: 0,
             incarnations: 0,
             next_look: None,
@@ -114,7 +114,7 @@ impl Sim {
     pub fn run(&mut self) {
         self.agenda.plan(self.now, SimEvent::Restart);
         self.agenda.plan(self.now.plus(5 * MINUTE), SimEvent::Client);
-        self.agenda.plan(self.now.plus(20 * MINUTE), SimEvent::Trouble);
+        self.agenda.plan(self.now.plus(20 * MINUTE), SimEvent::Fault);
         self.agenda.plan(self.now.plus(40 * MINUTE), SimEvent::Operator);
         let sources: Vec<u32> = self.ehrs.keys().copied().collect();
         for source in sources {
@@ -141,7 +141,7 @@ impl Sim {
     fn step(&mut self) -> bool {
         let Some((at, what)) = self.agenda.next() else { return false };
         self.at_once = if at > self.now { 0 } else { self.at_once + 1 };
-        assert!(self.at_once < AT_ONCE, "time stands still");
+        assert!(self.at_once < AT_ONCE, "the time does not advance");
         assert!(self.agenda.len() < PLANS, "bounded: the agenda has {} plans", self.agenda.len());
         self.now = self.now.max(at);
         self.happen(what);
@@ -168,14 +168,14 @@ impl Sim {
                 let at = self.now.plus(self.random.between(SECOND..=12 * MINUTE));
                 self.agenda.plan(at, SimEvent::Client);
             }
-            SimEvent::Ask(asked) => self.deliver_request(asked),
+            SimEvent::Request(asked) => self.deliver_request(asked),
             SimEvent::Staff { source } => self.staff(source),
             SimEvent::Notice { source, id } => self.notice(source, &id),
             SimEvent::Reachability { source } => self.weather(source),
-            SimEvent::Trouble => self.trouble(),
+            SimEvent::Fault => self.inject_fault(),
             SimEvent::Operator => self.operator(),
             SimEvent::DiskFreed => {
-                self.say(|| "the disk has room again".to_owned());
+                self.log_line(|| "the disk has room again".to_owned());
                 self.disk_full(false);
             }
             SimEvent::Restart => self.restart(),
@@ -183,7 +183,7 @@ impl Sim {
             SimEvent::Timer { location, incarnation, at } => self.timer(location, incarnation, at),
             SimEvent::Described { location, incarnation } => self.described(location, incarnation),
             SimEvent::Land(trip) => self.land(trip),
-            SimEvent::Answer { location, incarnation, request } => self.hear(location, incarnation, &request),
+            SimEvent::Answer { location, incarnation, request } => self.deliver(location, incarnation, &request),
             SimEvent::PageArrived { location, incarnation, number, outcome } => {
                 self.page_arrived(location, incarnation, number, outcome);
             }
@@ -195,7 +195,7 @@ impl Sim {
         let wanted = self.place_in_demand(source);
         let Some(ehr) = self.ehrs.get_mut(&source) else { return };
         let line = ehr.staff_acts(institution, self.now, wanted, &mut self.random);
-        self.say(|| line);
+        self.log_line(|| line);
         let rest = if self.plan.hectic { 6 * MINUTE } else { 50 * MINUTE };
         let at = self.now.plus(self.random.between(SECOND..=rest));
         self.agenda.plan(at, SimEvent::Staff { source });
@@ -205,7 +205,7 @@ impl Sim {
         let Some(ehr) = self.ehrs.get_mut(&source) else { return };
         let line = ehr.staff_notice(id, self.now, &mut self.random).unwrap_or_else(|| "shrugs".to_owned());
         let location = ehr.appointment(id).and_then(|row| row.location);
-        self.say(|| format!("staff of {source} {line}"));
+        self.log_line(|| format!("staff of {source} {line}"));
         // Staff's changes are often read before we know that our write succeeded.
         if let Some(location) = location.filter(|_| self.random.chance(700)) {
             match self.random.chance(500) {
@@ -217,13 +217,13 @@ impl Sim {
 
     /// The EHR reports a change of its appointments.
     fn hint(&mut self, location: LocationId) {
-        self.say(|| format!("the EHR reports a change to {location}"));
-        self.run_internal(location, &Ask::Command(Command::RequestRead { everything: false }));
+        self.log_line(|| format!("the EHR reports a change to {location}"));
+        self.run_internal(location, &SimRequest::Command(Command::RequestRead { everything: false }));
     }
 
     fn synchronise(&mut self, location: LocationId) {
-        self.say(|| format!("somebody asks {location} to synchronise now"));
-        self.run_for_operator(location, &Ask::Command(Command::SyncNow));
+        self.log_line(|| format!("a client requests a read cycle of {location}"));
+        self.run_for_operator(location, &SimRequest::Command(Command::SyncNow));
     }
 
     /// Returns the place of one of our bookings that is not yet in the EHR, because staff prefer the same slots.
@@ -267,13 +267,13 @@ impl Sim {
         let failed: Vec<u64> = recent.filter(failed).collect();
         let dropped = if self.random.chance(200) { self.random.pick(&waiting).copied() } else { None };
         if let Some(write) = dropped {
-            self.say(|| format!("the operator drops write {write} of {location}"));
-            self.run_for_operator(location, &Ask::Drop(write));
+            self.log_line(|| format!("the operator drops write {write} of {location}"));
+            self.run_for_operator(location, &SimRequest::Drop(write));
         }
         for write in failed.into_iter().map(WriteId) {
             if self.random.chance(500) {
-                self.say(|| format!("the operator has write {write} of {location} tried again"));
-                self.run_for_operator(location, &Ask::Retry(write));
+                self.log_line(|| format!("the operator has write {write} of {location} tried again"));
+                self.run_for_operator(location, &SimRequest::Retry(write));
             }
         }
     }
@@ -285,7 +285,7 @@ impl Sim {
             2 => (Reachability::Unauthorized, 30 * MINUTE),
             _ => (Reachability::Down, HOUR),
         };
-        self.say(|| format!("EHR {source}: {weather:?}"));
+        self.log_line(|| format!("EHR {source}: {weather:?}"));
         if let Some(ehr) = self.ehrs.get_mut(&source) {
             ehr.weather = weather;
         }
@@ -293,14 +293,14 @@ impl Sim {
         self.agenda.plan(at, SimEvent::Reachability { source });
     }
 
-    fn trouble(&mut self) {
+    fn inject_fault(&mut self) {
         let here: Vec<LocationId> = self.process.hosts.keys().copied().collect();
         let one = self.random.pick(&here).copied();
         match (self.random.weighted(&[10, 10, 10, 50]), one) {
             (0, _) => self.kill_process("between two turns"),
             (1, Some(id)) => self.kill_location(id, "between two turns"),
             (2, _) => {
-                self.say(|| "the disk is full".to_owned());
+                self.log_line(|| "the disk is full".to_owned());
                 self.disk_full(true);
                 let at = self.now.plus(self.random.between(SECOND..=10 * MINUTE));
                 self.agenda.plan(at, SimEvent::DiskFreed);
@@ -309,7 +309,7 @@ impl Sim {
             _ => {}
         }
         let at = self.now.plus(self.random.between(MINUTE..=40 * MINUTE));
-        self.agenda.plan(at, SimEvent::Trouble);
+        self.agenda.plan(at, SimEvent::Fault);
     }
 
     fn disk_full(&self, full: bool) {
@@ -320,9 +320,9 @@ impl Sim {
 
     /// Stops new actions and faults.
     fn stop_activity(&mut self) {
-        self.say(|| "all is calm".to_owned());
-        self.calm = true;
-        self.agenda.calm();
+        self.log_line(|| "no more faults".to_owned());
+        self.without_faults = true;
+        self.agenda.remove_faults();
         self.disk_full(false);
         for ehr in self.ehrs.values_mut() {
             ehr.honest = true;
@@ -331,7 +331,7 @@ impl Sim {
         self.agenda.plan(self.now, SimEvent::Restart);
     }
 
-    pub fn say(&mut self, line: impl FnOnce() -> String) {
+    pub fn log_line(&mut self, line: impl FnOnce() -> String) {
         let passed = self.now.since(self.plan.start);
         let (hours, minutes, seconds) = (passed / HOUR, passed % HOUR / MINUTE, passed % MINUTE / SECOND);
         let line = line();

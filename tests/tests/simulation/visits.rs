@@ -35,7 +35,7 @@ impl Sim {
     pub fn reschedule_again(&mut self) {
         let known: Vec<RescheduleVisit> = self.ledger.reschedules.iter().rev().take(10).cloned().collect();
         let Some(request) = self.random.pick(&known).cloned() else { return };
-        self.ask(60 * SECOND, request.offer.location, RequestKind::Reschedule(Box::new(request)));
+        self.plan_request(60 * SECOND, request.offer.location, RequestKind::Reschedule(Box::new(request)));
     }
 
     fn reschedule(&mut self, id: AppointmentId, idempotency_key: String) {
@@ -44,7 +44,7 @@ impl Sim {
         let reason = self.random.chance(200).then(|| "no time".to_owned());
         let request = RescheduleVisit { appointment: id, offer, idempotency_key, reason };
         self.ledger.reschedules.push(request.clone());
-        self.ask(60 * SECOND, location, RequestKind::Reschedule(Box::new(request)));
+        self.plan_request(60 * SECOND, location, RequestKind::Reschedule(Box::new(request)));
     }
 
     /// Lets one or two clients confirm one of the latest visits. They are refused while the EHR does not have it.
@@ -52,7 +52,7 @@ impl Sim {
         let Some(id) = self.recent_booking() else { return };
         let Some(location) = self.ledger.bookings.get(&id).map(|booking| booking.location) else { return };
         for _ in 0..1 + self.random.below(2) {
-            self.ask(20 * MINUTE, location, RequestKind::Confirm(id));
+            self.plan_request(20 * MINUTE, location, RequestKind::Confirm(id));
         }
     }
 

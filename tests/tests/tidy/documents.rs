@@ -30,12 +30,12 @@ pub fn folders(tree: &Tree, except: &[(&str, &str)]) -> Vec<Finding> {
             findings.push(Finding::at(
                 dir,
                 0,
-                "no README.md, and no `//!` in mod.rs, lib.rs or main.rs, says what it is for",
+                "no README.md, and no `//!` in mod.rs, lib.rs or main.rs, states its purpose",
             ));
             continue;
         }
         let silent = tree.rust().filter(|(file, source)| folder(file) == *dir && !source.has_docs);
-        findings.extend(silent.map(|(file, _)| Finding::at(file, 1, "no `//!` says what it is for")));
+        findings.extend(silent.map(|(file, _)| Finding::at(file, 1, "no `//!` states its purpose")));
     }
     let stale = except.iter().filter(|(room, _)| !with_rust.contains(room) || says(room));
     findings.extend(stale.map(|(room, _)| Finding::stale(format!("the folder {room} without a document"))));
@@ -133,7 +133,7 @@ pub fn machines(tree: &Tree) -> Vec<Finding> {
                 })
             };
             if let Some(machine) = machines.iter().find(names) {
-                findings.push(Finding::at(file, n + 1, format!("a path of somebody's machine: {machine}")));
+                findings.push(Finding::at(file, n + 1, format!("a path of a developer's machine: {machine}")));
             }
         }
     }

@@ -23,9 +23,9 @@ pub fn check(tree: &Tree, released: &[(&str, &str)]) -> Vec<Finding> {
     for (folder, hash) in released {
         let found = hash_of(tree, folder);
         if found != *hash {
-            let told =
+            let message =
                 format!("a released folder never changes: it has {found}, not {hash}; a change needs a new folder");
-            findings.push(Finding::at(folder, 0, told));
+            findings.push(Finding::at(folder, 0, message));
         }
     }
     findings

@@ -105,7 +105,7 @@ impl RustSource {
                 }
                 TokenTree::Punct(_) | TokenTree::Literal(_) => at += 1,
             }
-            debug_assert!(at > start, "the scan goes on");
+            debug_assert!(at > start, "the scan continues");
             attributes.clear();
         }
     }

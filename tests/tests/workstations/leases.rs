@@ -40,7 +40,7 @@ async fn pairing_codes_work_once_and_guesses_are_limited() {
         }
         assert_eq!(last, 404);
     }
-    assert_eq!(last, 429, "nobody stops who guesses");
+    assert_eq!(last, 429, "guesses are not limited");
     // Then even the correct code is rejected.
     assert_eq!(exchange(product.installation.address, &fresh, "Guesser", install).await.unwrap().status, 429);
 }
@@ -68,7 +68,7 @@ async fn one_holds_the_lease_and_the_next_in_order_takes_over() {
     assert!(next > lease);
     // Paused by the staff: the lease passes on.
     one.state(true, true).await.unwrap();
-    assert_eq!(one.hear_of("lease").await.unwrap()["lease"], Value::Null);
+    assert_eq!(one.receive_kind("lease").await.unwrap()["lease"], Value::Null);
     assert!(two.leased().await.unwrap() > next);
     two.state(false, false).await.unwrap();
     product.gate_is(LOCATION, "paused").await;
@@ -113,7 +113,7 @@ async fn a_revoked_token_ends_its_connection_and_opens_none() {
     assert_eq!(revoked, 204);
     assert_eq!(one.bye().await.as_deref(), Some("revoked"));
     assert!(one.ends_within(Duration::from_secs(60)).await);
-    assert!(two.leased().await.is_some(), "nobody takes over");
+    assert!(two.leased().await.is_some(), "no workstation takes over");
     let mut again = Socket::open(product.installation.address).await.unwrap();
     again.hello(&first.token).await.unwrap();
     assert_eq!(again.bye().await.as_deref(), Some("token"));
@@ -159,9 +159,9 @@ async fn unsolicited_answers_are_rejected_and_counted() {
         answer(u64::MAX, u64::MAX, u32::MAX),
         json!({"type": "failure", "lease": lease, "number": 4_000_000, "location": LOCATION, "kind": "no_answer", "reason": "x"}),
     ] {
-        one.say(&forged).await.unwrap();
+        one.send(&forged).await.unwrap();
     }
-    two.say(&answer(lease, 1, LOCATION)).await.unwrap();
+    two.send(&answer(lease, 1, LOCATION)).await.unwrap();
     until("seven answers that are refused", async || {
         (product.figure("workstation_answers_refused_total").await == before + 7).then_some(())
     })
@@ -179,7 +179,7 @@ async fn unsolicited_answers_are_rejected_and_counted() {
     for (what, times) in [("pair", 2), ("connect", 2), ("sign in", 2), ("take lease", 1), ("answer", 7)] {
         assert_eq!(did.iter().filter(|did| *did == what).count(), times, "{what}: {did:?}");
     }
-    assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log tells a token");
+    assert!(!log.contains(&holder.token) && !log.contains(&standby.token), "the log contains a token");
     // The answers were wrong, but do not end the connection.
     assert_eq!(product.gate(LOCATION).await["state"], "connected");
 }
@@ -199,7 +199,7 @@ async fn invalid_claims_end_the_connection() {
         json!({"type": "state", "session": "maybe"}),
     ] {
         let mut socket = workstation.socket().await.unwrap();
-        socket.say(&wrong).await.unwrap();
+        socket.send(&wrong).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{wrong}");
     }
 }
@@ -213,8 +213,8 @@ async fn lease_of_one_location_is_invalid_at_another() {
     two.state(true, false).await.unwrap();
     let (first, second) = (one.leased().await.unwrap(), two.leased().await.unwrap());
     let before = product.figure("workstation_answers_refused_total").await;
-    one.say(&answer(second, 1, OTHER)).await.unwrap();
-    two.say(&answer(first, 1, LOCATION)).await.unwrap();
+    one.send(&answer(second, 1, OTHER)).await.unwrap();
+    two.send(&answer(first, 1, LOCATION)).await.unwrap();
     until("two answers that are refused", async || {
         (product.figure("workstation_answers_refused_total").await == before + 2).then_some(())
     })

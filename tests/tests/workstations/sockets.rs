@@ -50,7 +50,7 @@ async fn hello_is_answered_with_location_and_ehr() {
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.hello(&workstation.token).await.unwrap();
-    let welcome = socket.hear_of("welcome").await.unwrap();
+    let welcome = socket.receive_kind("welcome").await.unwrap();
     assert_eq!((&welcome["protocol"], &welcome["workstation"]), (&json!(1), &json!(workstation.id)));
     assert_eq!(welcome["location"], json!({"id": LOCATION, "name": format!("Place {LOCATION}")}));
     assert_eq!((&welcome["approval"], &welcome["heartbeat_seconds"]), (&json!(false), &json!(20)));
@@ -76,7 +76,7 @@ async fn allowed_paths_narrow_those_of_the_adapter() {
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = Socket::open(product.installation.address).await.unwrap();
     socket.hello(&workstation.token).await.unwrap();
-    assert_eq!(socket.hear_of("welcome").await.unwrap()["ehr"]["paths"], json!(["/api/"]));
+    assert_eq!(socket.receive_kind("welcome").await.unwrap()["ehr"]["paths"], json!(["/api/"]));
 }
 
 #[actix::test]
@@ -95,18 +95,18 @@ async fn any_other_first_message_ends_the_connection() {
         (json!(null), "protocol"),
     ] {
         let mut socket = Socket::open(product.installation.address).await.unwrap();
-        socket.say(&first).await.unwrap();
+        socket.send(&first).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some(reason), "{first}");
         assert!(socket.ends_within(SOON).await, "{first}");
     }
     for first in [Message::binary(vec![1, 2, 3]), Message::text("{"), Message::text("")] {
         let mut socket = Socket::open(product.installation.address).await.unwrap();
-        socket.say_raw(first.clone()).await.unwrap();
+        socket.send_raw(first.clone()).await.unwrap();
         assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "{first:?}");
     }
     // Before authentication, messages must be short.
     let mut socket = Socket::open(product.installation.address).await.unwrap();
-    socket.say(&json!({"type": "hello", "token": "x".repeat(5_000)})).await.unwrap();
+    socket.send(&json!({"type": "hello", "token": "x".repeat(5_000)})).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("flood"));
 }
 
@@ -125,16 +125,16 @@ async fn unknown_messages_end_the_connection_and_unknown_fields_do_not() {
     let workstation = product.pair(LOCATION, "Front desk").await;
     let mut socket = workstation.socket().await.unwrap();
     let more = json!({"type": "state", "session": "out", "paused": false, "awaiting": 0, "mood": "fine"});
-    socket.say(&more).await.unwrap();
+    socket.send(&more).await.unwrap();
     product.gate_is(LOCATION, "logged_out").await;
-    socket.say(&json!({"type": "gossip"})).await.unwrap();
+    socket.send(&json!({"type": "gossip"})).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("protocol"));
     assert!(socket.ends_within(SOON).await);
     let mut socket = workstation.socket().await.unwrap();
     socket.hello(&workstation.token).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "two hellos");
     let mut socket = workstation.socket().await.unwrap();
-    socket.say_raw(Message::binary(b"{}".to_vec())).await.unwrap();
+    socket.send_raw(Message::binary(b"{}".to_vec())).await.unwrap();
     assert_eq!(socket.bye().await.as_deref(), Some("protocol"), "not a text");
 }
 
@@ -142,14 +142,14 @@ async fn unknown_messages_end_the_connection_and_unknown_fields_do_not() {
 async fn flood_ends_only_its_own_connection() {
     let product = product().await;
     let (flooding, other) = (product.pair(LOCATION, "A").await, product.pair(OTHER, "B").await);
-    let mut calm = other.socket().await.unwrap();
-    calm.state(true, false).await.unwrap();
-    calm.leased().await.unwrap();
+    let mut steady = other.socket().await.unwrap();
+    steady.state(true, false).await.unwrap();
+    steady.leased().await.unwrap();
     for message in [Message::text(json!({"type": "pong", "n": 1}).to_string()), Message::Ping(Vec::new().into())] {
         let mut socket = flooding.socket().await.unwrap();
         for _ in 0..600 {
             // The connection may be closed before the last message.
-            if socket.say_raw(message.clone()).await.is_err() {
+            if socket.send_raw(message.clone()).await.is_err() {
                 break;
             }
         }
@@ -170,7 +170,7 @@ async fn oversized_frames_are_refused_by_their_announced_length() {
     for (length, reason) in [(12 * MIB, "protocol"), (12 * MIB + 1, "flood")] {
         let mut socket = workstation.socket().await.unwrap();
         // The engine may close the connection during the transmission.
-        let _ = socket.say_text("x".repeat(length)).await;
+        let _ = socket.send_text("x".repeat(length)).await;
         let bye = socket.bye().await;
         assert!(bye.as_deref() == Some(reason) || (bye.is_none() && reason == "flood"), "{length}: {bye:?}");
     }
@@ -193,13 +193,13 @@ async fn fragments_are_counted_together() {
     let pieces: Vec<&[u8]> = bytes.chunks(4_001).collect();
     for (n, piece) in pieces.iter().enumerate() {
         let code = if n == 0 { Data::Text } else { Data::Continue };
-        socket.say_raw(fragment(code, n + 1 == pieces.len(), piece.to_vec())).await.unwrap();
+        socket.send_raw(fragment(code, n + 1 == pieces.len(), piece.to_vec())).await.unwrap();
     }
     product.gate_is(LOCATION, "logged_out").await;
     // A message that never ends.
     let mut code = Data::Text;
     for _ in 0..20 {
-        if socket.say_raw(fragment(code, false, vec![b'x'; MIB])).await.is_err() {
+        if socket.send_raw(fragment(code, false, vec![b'x'; MIB])).await.is_err() {
             break;
         }
         code = Data::Continue;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, Trouble};
+use cloud_ehr::{CallSelector, CloudEhr, CloudEhrSettings, InjectedFault};
 use serde_json::{Value, json};
 use testing::{PATIENCE, until};
 use tests::harness::{
@@ -86,7 +86,7 @@ impl WorkDay {
         Booking { reference: answer["booking"]["booking_ref"].as_str().unwrap().to_owned(), note }
     }
 
-    async fn standing(&mut self, booking: &Booking) -> Value {
+    async fn booking_state(&mut self, booking: &Booking) -> Value {
         let path = format!("{}&booking_ref={}", self.product.path("/intent/booking/status"), booking.reference);
         self.caller.get(&path).await.unwrap().1["booking"].clone()
     }
@@ -101,20 +101,20 @@ impl WorkDay {
     async fn written(&mut self, booking: &Booking, what: &str) {
         if !self.is_written(booking, what, PATIENCE).await {
             let state = self.product.get(&format!("/locations/{LOCATION}/sync")).await.1;
-            panic!("{what}: not written: {} {state}", self.standing(booking).await);
+            panic!("{what}: not written: {} {state}", self.booking_state(booking).await);
         }
     }
 
     async fn is_written(&mut self, booking: &Booking, what: &str, within: Duration) -> bool {
         let end = Instant::now() + within;
         while Instant::now() < end {
-            let standing = self.standing(booking).await;
-            match standing["ehr_writeback"].as_str() {
+            let booking_state = self.booking_state(booking).await;
+            match booking_state["ehr_writeback"].as_str() {
                 Some("confirmed") => {
                     assert_eq!(self.copies(booking), 1, "{what}");
                     return true;
                 }
-                Some("failed") => panic!("{what}: {standing}"),
+                Some("failed") => panic!("{what}: {booking_state}"),
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
@@ -201,23 +201,23 @@ async fn bookings_are_written_once_with_misbehaving_workstations() {
 #[actix::test]
 async fn bookings_are_written_once_with_misbehaving_ehrs() {
     let mut day = WorkDay::begin().await;
-    for trouble in [
-        Trouble::LoseRequest,
-        Trouble::LoseReply,
-        Trouble::Slow(Duration::from_secs(6)),
-        Trouble::Redirect("http://127.0.0.1:9/elsewhere".to_owned()),
-        Trouble::Huge(9 << 20),
-        Trouble::SessionEnds,
-        Trouble::LoginPage,
-        Trouble::Answer(200, "text/html", "<html>We are back soon</html>"),
-        Trouble::Answer(502, "text/html", "bad gateway"),
+    for fault in [
+        InjectedFault::LoseRequest,
+        InjectedFault::LoseReply,
+        InjectedFault::Slow(Duration::from_secs(6)),
+        InjectedFault::Redirect("http://127.0.0.1:9/elsewhere".to_owned()),
+        InjectedFault::Huge(9 << 20),
+        InjectedFault::SessionEnds,
+        InjectedFault::LoginPage,
+        InjectedFault::Answer(200, "text/html", "<html>We are back soon</html>"),
+        InjectedFault::Answer(502, "text/html", "bad gateway"),
     ] {
-        let what = format!("{trouble:?}");
-        let before = day.product.ehr.spoilt();
-        day.product.ehr.spoil(CallSelector::Write(1), trouble);
+        let what = format!("{fault:?}");
+        let before = day.product.ehr.injected_faults();
+        day.product.ehr.inject(CallSelector::Write(1), fault);
         let booking = day.book().await;
-        until(&what, async || (day.product.ehr.spoilt() > before).then_some(())).await;
-        day.product.ehr.calm();
+        until(&what, async || (day.product.ehr.injected_faults() > before).then_some(())).await;
+        day.product.ehr.clear_faults();
         day.written_after_recovery(&booking, &what).await;
     }
     assert_eq!(day.product.installation.panics().unwrap(), Vec::<String>::new());
@@ -288,7 +288,7 @@ async fn writes_behind_a_closed_gate_are_neither_lost_nor_failed() {
     assert!(gate["writes_waiting"].as_u64().unwrap() >= 3, "{gate}");
     assert!(gate["oldest_write_seconds"].as_u64().unwrap() >= 1, "{gate}");
     for booking in &bookings {
-        assert_eq!(day.standing(booking).await["ehr_writeback"], "pending");
+        assert_eq!(day.booking_state(booking).await["ehr_writeback"], "pending");
         assert_eq!(day.copies(booking), 0);
     }
     for path in [format!("/locations/{LOCATION}"), format!("/sync_status?location_ids[]={LOCATION}")] {
@@ -318,8 +318,8 @@ async fn writes_wait_for_required_staff_approval() {
     // The patient and the appointment are approved separately.
     let written = until("the approved write", async || {
         day.running.approve();
-        let standing = day.standing(&booking).await;
-        (standing["ehr_writeback"] == "confirmed").then_some(standing)
+        let booking_state = day.booking_state(&booking).await;
+        (booking_state["ehr_writeback"] == "confirmed").then_some(booking_state)
     })
     .await;
     assert_eq!(written["ehr_writeback"], "confirmed");
@@ -337,7 +337,7 @@ async fn writes_declined_by_staff_or_refused_by_the_extension_fail() {
             if changes { always.clone() } else { Behaviour::Honest }
         });
         let booking = day.book().await;
-        let failed = async || (day.standing(&booking).await["ehr_writeback"] == "failed").then_some(());
+        let failed = async || (day.booking_state(&booking).await["ehr_writeback"] == "failed").then_some(());
         until(&what, failed).await;
         assert_eq!(day.copies(&booking), 0, "{what}");
     }

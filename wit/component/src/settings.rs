@@ -62,8 +62,8 @@ impl fmt::Display for Default {
     }
 }
 
-fn is_false(said: &bool) -> bool {
-    !said
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Settings that the engine provides, whatever the manifest declares.

@@ -32,7 +32,7 @@ pub async fn names_of_every_kind_of_letter_arrive_as_they_are<S: EhrUnderTest>(s
         if subject.writes("create-patient") {
             // Unique in every run: an EHR may refuse a second patient with the same names and date of birth.
             let last_name = format!("{last} {}", letters(subject.number()));
-            let named = EhrPatient { first_name: first.into(), last_name, ..subject.somebody() };
+            let named = EhrPatient { first_name: first.into(), last_name, ..subject.new_patient() };
             let write = subject.adjusted(Write::CreatePatient(EhrPatient { middle_name: None, ..named }));
             let id = subject.written(&write).await?.id;
             met(&subject, &write, &id).await?;

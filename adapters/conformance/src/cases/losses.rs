@@ -7,12 +7,12 @@ use records::ehr::{Fault, Receipt, Write};
 
 use super::{kinds, writing::met};
 use crate::{
+    display,
     effect::{due, left, record},
     ehr_under_test::EhrUnderTest,
+    fault_injector::{InjectedFault, When},
     report::CaseResult,
-    shown,
     subject::Subject,
-    trouble::{InjectedFault, When},
 };
 
 /// Attempts after which an undisturbed write must have ended.
@@ -31,7 +31,7 @@ pub async fn a_lost_request_is_written_once<S: EhrUnderTest>(subject: Rc<Subject
     at_each_request(&subject, InjectedFault::LoseRequest).await
 }
 
-async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: InjectedFault) -> CaseResult {
+async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, fault: InjectedFault) -> CaseResult {
     for kind in kinds(subject)? {
         for n in 1.. {
             subject.hold(
@@ -40,12 +40,12 @@ async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Injecte
                 "write with fewer requests",
             )?;
             let (key, write) = (subject.key(), subject.fresh(kind).await?);
-            let before = subject.spoiler.spoilt();
-            subject.spoiler.set(When::Nth(n), trouble.clone());
+            let before = subject.injector.injected();
+            subject.injector.set(When::Nth(n), fault.clone());
             let pushed = subject.push(&key, &write).await;
-            subject.spoiler.calm();
+            subject.injector.clear();
             let receipt =
-                ended(subject, &key, &write, pushed?, &format!("{trouble:?} at request {n} of the write")).await?;
+                ended(subject, &key, &write, pushed?, &format!("{fault:?} at request {n} of the write")).await?;
             met(subject, &write, &receipt.id).await?;
             let found = subject.answered(subject.find(&key, &write).await?)?;
             subject.hold(
@@ -54,7 +54,7 @@ async fn at_each_request<S: EhrUnderTest>(subject: &Subject<S>, trouble: Injecte
                 LOOK_FIRST,
             )?;
             // The write took fewer requests: each was lost once.
-            if subject.spoiler.spoilt() == before {
+            if subject.injector.injected() == before {
                 subject.hold(
                     n > 1,
                     "at least one request: something was written",
@@ -81,15 +81,15 @@ async fn ended<S: EhrUnderTest>(
             Err(Fault::Unknown(_)) => {
                 tokio::time::sleep(subject.system.settle()).await;
                 let found = subject.answered(subject.find(key, write).await?)?;
-                let said =
+                let reply =
                     found.as_ref().map_or_else(|| "none".to_owned(), |receipt| format!("a receipt for {}", receipt.id));
-                let there = is_there(subject, write).await?;
+                let there = has_effect(subject, write).await?;
                 let truth =
                     if there { "a receipt: the record is in the EHR" } else { "none: no such record is in the EHR" };
                 subject.hold_seen(
                     found.is_some() == there,
-                    format!("the look-up said {said}"),
-                    format!("{truth}, after {at}: {}", shown::write(write)),
+                    format!("the look-up said {reply}"),
+                    format!("{truth}, after {at}: {}", display::write(write)),
                     LOOK_FIRST,
                 )?;
                 if let Some(receipt) = found {
@@ -97,11 +97,11 @@ async fn ended<S: EhrUnderTest>(
                 }
             }
             Err(Fault::RetryLater { .. }) => {
-                let there = is_there(subject, write).await?;
+                let there = has_effect(subject, write).await?;
                 subject.hold_seen(
                     !there,
                     "retry-later, though the record is in the EHR".to_owned(),
-                    format!("unknown or a receipt, after {at}: {}", shown::write(write)),
+                    format!("unknown or a receipt, after {at}: {}", display::write(write)),
                     LOOK_FIRST,
                 )?;
             }
@@ -113,7 +113,7 @@ async fn ended<S: EhrUnderTest>(
 }
 
 /// Returns `true` if the EHR has the expected effect of the write, according to the EHR's own API.
-async fn is_there<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseResult<bool> {
+async fn has_effect<S: EhrUnderTest>(subject: &Subject<S>, write: &Write) -> CaseResult<bool> {
     let (resource, written) = left(write);
     // Counted once: an EHR that is reached only through the adapter lists all records for each count.
     let copies = subject.copies(write).await;

@@ -1,10 +1,10 @@
 //! The cases, in the order in which they run.
 
+mod faults;
 mod letters;
 mod losses;
 mod moving;
 mod reading;
-mod troubles;
 mod writing;
 mod zones;
 
@@ -22,11 +22,11 @@ pub use reading::RESOURCES;
 type CaseFn<S> = fn(Rc<Subject<S>>) -> Pin<Box<dyn Future<Output = CaseResult>>>;
 
 macro_rules! cases {
-    ($($room:ident: $($name:ident)+;)+) => {
+    ($($module:ident: $($name:ident)+;)+) => {
         pub const NAMES: &[&str] = &[$($(stringify!($name),)+)+];
 
         pub fn all<S: EhrUnderTest>() -> Vec<(&'static str, CaseFn<S>)> {
-            vec![$($((stringify!($name), |subject| Box::pin($room::$name(subject))),)+)+]
+            vec![$($((stringify!($name), |subject| Box::pin($module::$name(subject))),)+)+]
         }
     };
 }
@@ -40,7 +40,7 @@ cases! {
     letters: names_of_every_kind_of_letter_arrive_as_they_are;
     zones: appointments_keep_their_instants_where_the_clock_changes working_hours_keep_the_clock_of_the_wall_where_it_changes;
     losses: a_lost_reply_is_found_and_written_once a_lost_request_is_written_once;
-    troubles: invalid_credentials_are_reported too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
+    faults: invalid_credentials_are_reported too_many_requests_say_when closed_for_maintenance a_server_that_fails answers_that_are_none
         answers_that_break_off answers_that_are_late a_lookup_never_takes_a_failure_for_an_answer;
     moving: a_walk_while_records_change_misses_none churn_between_pages_hides_no_record_twice a_write_is_found_before_the_index_knows_it two_writes_have_two_receipts
         one_broken_record_leaves_the_others;

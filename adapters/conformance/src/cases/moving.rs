@@ -6,9 +6,9 @@ use records::ehr::{Fault, Resource};
 
 use super::kinds;
 use crate::{
+    display::name,
     ehr_under_test::EhrUnderTest,
     report::{CaseResult, skip_unless},
-    shown::name,
     subject::{Pass, Subject},
     writes::KINDS,
 };
@@ -201,7 +201,7 @@ pub async fn one_broken_record_leaves_the_others<S: EhrUnderTest>(subject: Rc<Su
         let resource = ability.resource;
         let before = subject.everything(resource).await?;
         let Some(id) = before.records.keys().next().cloned() else { continue };
-        if !subject.system.spoil(resource, &id).await {
+        if !subject.system.corrupt(resource, &id).await {
             continue;
         }
         broken += 1;

@@ -5,9 +5,9 @@ use std::{collections::BTreeSet, rc::Rc};
 use records::{EhrRecord, Fault, Resource, Resource::*};
 
 use crate::{
+    display::name,
     ehr_under_test::EhrUnderTest,
     report::{CaseResult, skip_unless},
-    shown::name,
     subject::{DEADLINE, Pass, Subject},
     writes::KINDS,
 };

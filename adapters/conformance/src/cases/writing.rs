@@ -6,10 +6,10 @@ use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Fault, Resour
 
 use super::kinds;
 use crate::{
+    display,
     effect::left,
     ehr_under_test::EhrUnderTest,
     report::{CaseEnd, CaseResult, skip_unless},
-    shown,
     subject::{SHOW_WHAT_IS_WRITTEN, Subject, shown_as},
 };
 
@@ -53,8 +53,8 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
             let differs = subject.differences(resource, &written, &shown);
             subject.hold_seen(
                 differs.is_empty(),
-                format!("{} {id}: {}", shown::name(resource), differs.join("; ")),
-                format!("the record as it was written: {}", shown::write(write)),
+                format!("{} {id}: {}", display::name(resource), differs.join("; ")),
+                format!("the record as it was written: {}", display::write(write)),
                 "map each field in both directions. What the EHR has no place for belongs into `unkept-patient-fields` of \
                  `describe` or, of other records, into `unkept` of the subject",
             )?;
@@ -62,11 +62,11 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
         }
         (None, None) => Ok(None),
         (None, Some(_)) => Err(subject.failed(
-            format!("{} {id} among the records, after {}", shown::name(resource), shown::write(write)),
+            format!("{} {id} among the records, after {}", display::name(resource), display::write(write)),
             SHOW_WHAT_IS_WRITTEN,
         )),
         (Some(_), None) => Err(subject.failed(
-            format!("no {} {id}: it was deleted", shown::name(resource)),
+            format!("no {} {id}: it was deleted", display::name(resource)),
             "leave out of pulls what the EHR marks as deleted",
         )),
     }
@@ -76,7 +76,7 @@ pub async fn met<S: EhrUnderTest>(subject: &Subject<S>, write: &Write, id: &str)
 /// cleared fields are cleared.
 pub async fn a_change_leaves_the_rest_to_staff<S: EhrUnderTest>(subject: Rc<Subject<S>>) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
-    let write = subject.adjusted(Write::CreatePatient(subject.somebody()));
+    let write = subject.adjusted(Write::CreatePatient(subject.new_patient()));
     let id = subject.written(&write).await?.id;
     let Write::CreatePatient(patient) = write else { panic!("a patient") };
     let before = EhrPatient { id: id.clone(), ..patient };
@@ -118,7 +118,7 @@ pub async fn a_change_of_one_line_of_an_address_leaves_the_others<S: EhrUnderTes
 ) -> CaseResult {
     subject.needs(&["create-patient", "update-patient"])?;
     skip_unless(subject.ability(Resource::Patients).is_some(), "patients cannot be pulled")?;
-    let write = subject.adjusted(Write::CreatePatient(subject.somebody()));
+    let write = subject.adjusted(Write::CreatePatient(subject.new_patient()));
     let id = subject.written(&write).await?.id;
     // As returned by the EHR, because not every EHR separates all lines.
     let before = subject.listed_patient(&id).await?;
@@ -191,7 +191,7 @@ pub async fn an_occupied_place_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S
         format!("rejected: the operatory is occupied by another appointment at {}", first.start),
         "where the EHR takes two appointments at one place, look before writing and answer `rejected`",
     )?;
-    subject.stands(&second, 0).await
+    subject.check_copies(&second, 0).await
 }
 
 /// Concurrent changes of staff are not overwritten if the EHR has versions.
@@ -210,7 +210,7 @@ pub async fn a_stale_version_is_refused<S: EhrUnderTest>(subject: Rc<Subject<S>>
         format!("rejected: staff changed the appointment after version {:?}", moved.version),
         "hand the version on to the EHR, or compare it before writing",
     )?;
-    subject.stands(&write, 0).await?;
+    subject.check_copies(&write, 0).await?;
     let version = match subject.listed_record(Resource::Appointments, &moved.id).await? {
         Some(EhrRecord::Appointment(EhrAppointment { version, .. })) => version,
         _ => return Err(subject.failed(format!("appointment {}", moved.id), SHOW_WHAT_IS_WRITTEN)),
@@ -236,12 +236,12 @@ pub async fn a_refusal_has_its_reason_and_no_patient<S: EhrUnderTest>(subject: R
     )?;
     let written = left(&write).1.unwrap_or_default();
     for field in ["first_name", "last_name", "date_of_birth", "email", "cell_phone", "home_phone", "note"] {
-        let told = written.get(field).and_then(|value| value.as_str()).is_some_and(|value| reason.contains(value));
+        let is_quoted = written.get(field).and_then(|value| value.as_str()).is_some_and(|value| reason.contains(value));
         subject.hold(
-            !told,
+            !is_quoted,
             format!("a reason without the patient's {field}"),
             "reasons are kept and shown to others: name the field, not its value",
         )?;
     }
-    subject.stands(&write, 0).await
+    subject.check_copies(&write, 0).await
 }

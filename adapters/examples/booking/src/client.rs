@@ -76,7 +76,7 @@ impl Practice {
     }
 
     /// Returns `None` only if it was certainly not written. Only the EHR's own code counts, not a 404 of a proxy.
-    pub fn look_up<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
+    pub fn find_write<T>(&self, key: &str, _: &T) -> Result<Option<Receipt>, Fault> {
         let answer = http::get(format!("/v1/writes/{}", encode(key))).send_any()?;
         match answer.status {
             404 if word(&answer) == "not_found" => Ok(None),

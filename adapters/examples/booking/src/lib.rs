@@ -45,16 +45,19 @@ impl Tables for Practice {
     // The EHR finds each write by its key. If yours cannot, add `.looking_first()` to each handler, and find writes by
     // their contents.
     const WRITES: &'static [WriteHandler] = &[
-        WriteHandler::create_patient(|ehr, key, p| ehr.post("patients", key, map::new_patient(p)), Practice::look_up),
+        WriteHandler::create_patient(
+            |ehr, key, p| ehr.post("patients", key, map::new_patient(p)),
+            Practice::find_write,
+        ),
         WriteHandler::create_appointment(
             |ehr, key, c| ehr.post("appointments", key, map::new_appointment(&ehr.location, &c.appointment)),
-            Practice::look_up,
+            Practice::find_write,
         ),
         WriteHandler::reschedule_appointment(
             |ehr, key, c| ehr.change(key, c, map::moved(&c.appointment)),
-            Practice::look_up,
+            Practice::find_write,
         ),
-        WriteHandler::cancel_appointment(|ehr, key, c| ehr.cancel(key, c), Practice::look_up),
+        WriteHandler::cancel_appointment(|ehr, key, c| ehr.cancel(key, c), Practice::find_write),
     ];
     const UNKEPT: &'static [PatientField] = &[
         PatientField::Ssn,

@@ -90,8 +90,8 @@ pub fn coverage(settings: &Settings, write_key: &str, c: &records::Coverage) -> 
 
 /// Returns a non-patient subscriber, as a contained resource.
 fn contained(c: &records::Coverage) -> Option<Value> {
-    let said = c.subscriber.is_none() && (c.subscriber_name.is_some() || c.subscriber_date_of_birth.is_some());
-    said.then(|| {
+    let has_details = c.subscriber.is_none() && (c.subscriber_name.is_some() || c.subscriber_date_of_birth.is_some());
+    has_details.then(|| {
         json!({
             "resourceType": "RelatedPerson",
             "id": "subscriber",

@@ -243,7 +243,7 @@ impl AtomicServer {
         }
         let before = (self.resources.clone(), self.gone.clone(), self.count);
         let entries = bundle["entry"].as_array().cloned().unwrap_or_default();
-        let mut told = Vec::new();
+        let mut responses = Vec::new();
         for entry in &entries {
             let request = &entry["request"];
             let url = request["url"].as_str().unwrap_or_default();
@@ -264,7 +264,7 @@ impl AtomicServer {
                         resource["resourceType"].as_str().unwrap_or_default(),
                         resource["id"].as_str().unwrap_or_default()
                     );
-                    told.push(json!({"response": {"status": status.to_string(), "location": at,
+                    responses.push(json!({"response": {"status": status.to_string(), "location": at,
                         "etag": format!("W/\"{version}\"")}}));
                 }
                 Err(refusal) => {
@@ -273,7 +273,7 @@ impl AtomicServer {
                 }
             }
         }
-        Ok(reply(200, &json!({"resourceType": "Bundle", "type": "transaction-response", "entry": told})))
+        Ok(reply(200, &json!({"resourceType": "Bundle", "type": "transaction-response", "entry": responses})))
     }
 
     fn search(&mut self, host: &str, resource_type: &str, query: &str) -> Result<Answered, ServerRefusal> {

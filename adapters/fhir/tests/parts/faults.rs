@@ -72,9 +72,9 @@ fn statuses_become_faults() {
     }
     // A missing permission affects only this read or write.
     let forbidden = json!({"code": "forbidden", "diagnostics": "Zoë Łopata: scope Communication.write is missing"});
-    let said = "the server answered 403: forbidden";
-    assert_eq!(from_response(&answer(403, forbidden.clone()), true, None), Fault::unsupported(said));
-    assert_eq!(from_response(&answer(403, forbidden), false, None), Fault::rejected(said));
+    let reason = "the server answered 403: forbidden";
+    assert_eq!(from_response(&answer(403, forbidden.clone()), true, None), Fault::unsupported(reason));
+    assert_eq!(from_response(&answer(403, forbidden), false, None), Fault::rejected(reason));
     assert!(matches!(fault(429, false), Fault::RetryLater(_)));
     assert!(matches!(fault(500, false), Fault::Unknown(_)));
     assert!(matches!(fault(500, true), Fault::RetryLater(_)));

@@ -20,7 +20,7 @@ pub fn desk(replies: Vec<DeskReply>) -> (Host, SentRequests) {
     let host = host.answer_gate(move |request: &Request| {
         let body = request.body.as_deref().map(|body| serde_json::from_slice(body).unwrap()).unwrap_or_default();
         seen.borrow_mut().push((format!("{} {}", request.method, request.path), body));
-        replies.pop_front().unwrap_or_else(|| panic!("nobody thought of {} {}", request.method, request.path))
+        replies.pop_front().unwrap_or_else(|| panic!("unexpected request {} {}", request.method, request.path))
     });
     (host, asked)
 }

@@ -137,19 +137,19 @@ fn contact_changes(row: &PatientRow, change: &PatientChange) -> Vec<Value> {
     for kind in [Contact::Mobile, Contact::Home, Contact::Work, Contact::Email] {
         let held: Vec<_> =
             row.party.contacts.iter().filter(|held| held.kind() == Some(kind) && held.value.is_some()).collect();
-        let is = |held: &&&ContactMechanism, said: &Option<Value>| {
-            said.as_ref().is_some_and(|said| *said == json!(held.value))
+        let is = |held: &&&ContactMechanism, desired: &Option<Value>| {
+            desired.as_ref().is_some_and(|desired| *desired == json!(held.value))
         };
-        let (said, seen) = (value(&wanted, kind), before.as_ref().map(|before| value(before, kind)));
+        let (desired, seen) = (value(&wanted, kind), before.as_ref().map(|before| value(before, kind)));
         let there = seen.as_ref().and_then(|seen| held.iter().find(|held| is(held, seen)));
-        match (&said, &seen) {
-            (said, Some(seen)) if said == seen => (),
+        match (&desired, &seen) {
+            (desired, Some(seen)) if desired == seen => (),
             (None, Some(_)) => gone.extend(there.map(|there| there.id)),
             (None, None) => gone.extend(held.iter().map(|held| held.id)),
             // Already written: the previous value is gone.
-            (Some(_), _) if there.is_none() && held.iter().any(|held| is(&held, &said)) => (),
-            (Some(said), _) => match there.or(held.first()) {
-                Some(there) => commands.push(json!(["write", [there.id], {"value": said}])),
+            (Some(_), _) if there.is_none() && held.iter().any(|held| is(&held, &desired)) => (),
+            (Some(desired), _) => match there.or(held.first()) {
+                Some(there) => commands.push(json!(["write", [there.id], {"value": desired}])),
                 None => commands
                     .extend(wanted.iter().filter(|(of, _)| *of == kind).map(|(_, new)| json!(["create", [new]]))),
             },

@@ -50,12 +50,12 @@ fn the_ehrs_reason_is_kept_without_the_patient() {
 #[test]
 fn names_and_numbers_are_removed_anywhere() {
     let sent = json!([[{"name": "Zoë", "lastname": "Łopata", "mobile": "+1 312 555 0100"}]]);
-    let said = reason(
+    let text = reason(
         "The patient Jane DOE (HHC601RXQ), born 1990-02-28, has latex allergy (Łopata) +1 312 555 0100 a@b.example محمد",
         sent,
     );
     for secret in ["Jane", "DOE", "HHC", "1990", "Łopata", "555", "0100", "a@b", "محمد"] {
-        assert!(!said.contains(secret), "{secret} in {said}");
+        assert!(!text.contains(secret), "{secret} in {text}");
     }
     assert_eq!(reason("", json!([])), "the EHR refuses it");
     assert!(reason(&"word ".repeat(200), json!([])).chars().count() <= 241);

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use adapter_kit::{Built, Profile};
 
-use crate::terminal::say;
+use crate::terminal::print_line;
 
 /// Builds an adapter and shows the progress. The error does not repeat the lines that were shown.
 pub(super) fn build(dir: &Path, out: &Path, profile: Profile) -> Result<Built, String> {
-    adapter_kit::build(dir, out, profile, &mut |progress| say(progress)).map_err(|error| error.without_output())
+    adapter_kit::build(dir, out, profile, &mut |progress| print_line(progress)).map_err(|error| error.without_output())
 }
 
 /// Returns the component to test. Builds a folder with the quick profile, separately from the output of

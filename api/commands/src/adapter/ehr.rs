@@ -17,7 +17,7 @@ use engine::clock;
 use parking_lot::Mutex;
 use sandbox_ehr::{Delivery, SandboxEhr, SandboxRequest};
 
-use crate::terminal::{fail, say};
+use crate::terminal::{fail, print_line};
 
 /// Serves the EHR until the process stops. Data is kept in memory only.
 pub(super) fn run(port: u16) -> ExitCode {
@@ -31,7 +31,10 @@ async fn serve(at: SocketAddr) -> io::Result<()> {
     let server = HttpServer::new(move || App::new().app_data(ehr.clone()).default_service(web::to(answer)));
     let server = server.workers(1).bind(at)?;
     for address in server.addrs() {
-        say(format_args!("the simulated EHR is at http://{address}, with the locations {}", locations.join(" and ")));
+        print_line(format_args!(
+            "the simulated EHR is at http://{address}, with the locations {}",
+            locations.join(" and ")
+        ));
     }
     server.run().await
 }

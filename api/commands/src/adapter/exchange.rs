@@ -122,8 +122,8 @@ impl Masks {
 
     fn value(&self, name: &str, value: Value) -> Value {
         match value {
-            Value::String(said) if !self.keeps(name) => text(&said).into(),
-            Value::Number(said) if !self.keeps(name) && !RECORD_NUMBERS.contains(&name) => number(said),
+            Value::String(field) if !self.keeps(name) => text(&field).into(),
+            Value::Number(field) if !self.keeps(name) && !RECORD_NUMBERS.contains(&name) => number(field),
             Value::Array(all) => all.into_iter().map(|value| self.value(name, value)).collect(),
             Value::Object(fields) => {
                 let fields = fields.into_iter().map(|(name, value)| {
@@ -140,7 +140,7 @@ impl Masks {
 /// Replaces each letter with x and each digit with 0. Dates remain valid dates, so that the adapter can parse them.
 /// Times of the schedule stay, because they identify no patient. Times at midnight are masked, because they may be
 /// dates of birth.
-fn text(said: &str) -> String {
+fn text(value: &str) -> String {
     let digits = |text: &str, form: &str| {
         text.len() == form.len()
             && text
@@ -148,22 +148,22 @@ fn text(said: &str) -> String {
                 .zip(form.bytes())
                 .all(|(is, like)| if like == b'0' { is.is_ascii_digit() } else { is == like })
     };
-    let (day, time) = said.split_at_checked(A_DAY.len()).unwrap_or((said, ""));
+    let (day, time) = value.split_at_checked(A_DAY.len()).unwrap_or((value, ""));
     match digits(day, "0000-00-00") {
         true if time.is_empty() => A_DAY.to_owned(),
         true if time.starts_with("T00:00") || time.starts_with(" 00:00") => format!("{A_DAY}{time}"),
-        true if digits(time.get(..6).unwrap_or_default(), "T00:00") => said.to_owned(),
-        true if digits(time.get(..6).unwrap_or_default(), " 00:00") => said.to_owned(),
-        false if digits(said, "00:00") || digits(said, "00:00:00") => said.to_owned(),
-        _ => masked(said),
+        true if digits(time.get(..6).unwrap_or_default(), "T00:00") => value.to_owned(),
+        true if digits(time.get(..6).unwrap_or_default(), " 00:00") => value.to_owned(),
+        false if digits(value, "00:00") || digits(value, "00:00:00") => value.to_owned(),
+        _ => masked(value),
     }
 }
 
 /// Replaces the first digit of a long number with 1 and the others with 0. Dates remain valid dates.
-fn number(said: Number) -> Value {
-    let text = said.to_string();
+fn number(value: Number) -> Value {
+    let text = value.to_string();
     if text.bytes().filter(u8::is_ascii_digit).count() < LONG_NUMBER {
-        return Value::Number(said);
+        return Value::Number(value);
     }
     if is_day(&text) {
         return NUMBERED_DAY.into();

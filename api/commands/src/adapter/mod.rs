@@ -23,7 +23,7 @@ use engine::{
     setup::guests::HostLimits,
 };
 
-use crate::terminal::{fail, say};
+use crate::terminal::{fail, print_line};
 
 #[derive(Subcommand)]
 pub enum AdapterCommand {
@@ -113,11 +113,11 @@ pub fn run(command: AdapterCommand) -> ExitCode {
         AdapterCommand::Remote(command) => return remote::run(command),
         AdapterCommand::New { dir, lang, minimal } => new(&dir, lang, minimal),
         AdapterCommand::Pack { file, manifest, out } => pack(&file, &manifest, &out.unwrap_or_else(|| file.clone())),
-        AdapterCommand::NewKey { file } => adapter_kit::new_key(&file).map(say_signer),
-        AdapterCommand::Sign { file, key } => adapter_kit::sign(&file, &key).map(say_signer),
+        AdapterCommand::NewKey { file } => adapter_kit::new_key(&file).map(print_signer),
+        AdapterCommand::Sign { file, key } => adapter_kit::sign(&file, &key).map(print_signer),
         AdapterCommand::Verify { file } => {
-            return adapter_kit::verify(&file).map_or_else(unfit, |signer| {
-                say_signer(signer);
+            return adapter_kit::verify(&file).map_or_else(print_rejection, |signer| {
+                print_signer(signer);
                 ExitCode::SUCCESS
             });
         }
@@ -128,29 +128,29 @@ pub fn run(command: AdapterCommand) -> ExitCode {
 /// Builds the component for production.
 fn release(dir: &Path, out: &Path) -> Result<PathBuf, String> {
     let built = component::build(dir, out, Profile::Release)?;
-    say(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
+    print_line(format_args!("{}  {} bytes  sha256 {}", built.component.display(), built.bytes, built.sha256));
     Ok(built.component)
 }
 
 fn pack(file: &Path, manifest: &Path, out: &Path) -> Result<(), KitError> {
     let (bytes, sha256) = adapter_kit::pack_file(file, manifest, out)?;
-    say(format_args!("{}  {bytes} bytes  sha256 {sha256}", out.display()));
+    print_line(format_args!("{}  {bytes} bytes  sha256 {sha256}", out.display()));
     Ok(())
 }
 
-fn say_signer(signer: Signer) {
-    say(format_args!("signer    {}", adapter_kit::public_key(signer)));
+fn print_signer(signer: Signer) {
+    print_line(format_args!("signer    {}", adapter_kit::public_key(signer)));
 }
 
 /// Prints a report on the component, then checks whether a server would load it.
 fn check(file: &Path) -> ExitCode {
     match adapter_kit::check(file) {
         Ok(report) => show(&report),
-        Err(error) => return unfit(error),
+        Err(error) => return print_rejection(error),
     }
     let judged = actix_web::rt::System::new().block_on(Host::judge(HostLimits::default(), file));
-    judged.map_or_else(unfit, |_| {
-        say("verdict   fit");
+    judged.map_or_else(print_rejection, |_| {
+        print_line("verdict   fit");
         ExitCode::SUCCESS
     })
 }
@@ -159,7 +159,7 @@ fn check(file: &Path) -> ExitCode {
 fn inspect(file: &Path) -> ExitCode {
     let report = match adapter_kit::check(file) {
         Ok(report) => report,
-        Err(error) => return unfit(error),
+        Err(error) => return print_rejection(error),
     };
     show(&report);
     let Ok(manifest) = report.manifest else { return ExitCode::FAILURE };
@@ -184,12 +184,12 @@ fn inspect(file: &Path) -> ExitCode {
         ),
     ];
     for (what, text) in asks {
-        say(format_args!("{what}  {}", plain(&text, SHOWN)));
+        print_line(format_args!("{what}  {}", plain(&text, SHOWN)));
     }
     let settings = manifest
         .settings_table()
         .unwrap_or_else(|| "The component declares no settings; all settings are passed to it.".to_owned());
-    settings.lines().for_each(|line| say(plain(line, SHOWN)));
+    settings.lines().for_each(|line| print_line(plain(line, SHOWN)));
     ExitCode::SUCCESS
 }
 
@@ -197,11 +197,11 @@ fn inspect(file: &Path) -> ExitCode {
 fn show(report: &Report) {
     let adapter = match &report.manifest {
         Ok(manifest) => format!("{} {}", manifest.id, manifest.version),
-        Err(unfit) => unfit.to_string(),
+        Err(print_rejection) => print_rejection.to_string(),
     };
     let signer = match &report.signer {
         Ok(signer) => signer.map_or_else(|| "none".to_owned(), adapter_kit::public_key),
-        Err(unfit) => unfit.to_string(),
+        Err(print_rejection) => print_rejection.to_string(),
     };
     let contract = report.contract.as_deref().unwrap_or("none");
     for (what, text) in [
@@ -211,16 +211,16 @@ fn show(report: &Report) {
         ("exports ", &report.exports.join(", ")),
         ("signer  ", &signer),
     ] {
-        say(format_args!("{what}  {}", plain(text, SHOWN)));
+        print_line(format_args!("{what}  {}", plain(text, SHOWN)));
     }
-    say(format_args!("size      {} bytes  sha256 {}", report.bytes, report.sha256));
+    print_line(format_args!("size      {} bytes  sha256 {}", report.bytes, report.sha256));
 }
 
 /// Maximum number of bytes printed per line.
 const SHOWN: usize = 4_000;
 
 /// Prints the reason on one line. Returns the exit code for a component that no server would load.
-fn unfit(reason: impl Display) -> ExitCode {
+fn print_rejection(reason: impl Display) -> ExitCode {
     fail(plain(&reason.to_string(), SHOWN));
     ExitCode::FAILURE
 }
@@ -238,6 +238,6 @@ fn new(dir: &Path, language: Language, minimal: bool) -> Result<(), KitError> {
             format!("cd {} && npm ci && practice-sync adapter build", dir.display())
         }
     };
-    say(format_args!("{id} was created. Build it with: {build}"));
+    print_line(format_args!("{id} was created. Build it with: {build}"));
     Ok(())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     operate::{Locations, perform},
     server::{self, ListArguments, ServerArguments, ServerSession, answer, text},
-    terminal::say,
+    terminal::print_line,
 };
 
 #[derive(Subcommand)]
@@ -69,7 +69,7 @@ async fn upload(server: &ServerArguments, name: &str, file: &PathBuf) -> Result<
     let path = format!("/adapters/{name}/versions");
     let request = session.post(&path).header("Content-Type", "application/wasm").body(component);
     let version = answer(request).await?;
-    say(format_args!("{} {}  {}", text(&version["name"]), text(&version["version"]), text(&version["sha256"])));
+    print_line(format_args!("{} {}  {}", text(&version["name"]), text(&version["version"]), text(&version["sha256"])));
     Ok(())
 }
 
@@ -78,12 +78,12 @@ async fn versions(ListArguments { json, server }: &ListArguments) -> Result<(), 
     let adapters = answer(session.get("/adapters")).await?;
     for adapter in adapters.as_array().into_iter().flatten() {
         if *json {
-            say(adapter);
+            print_line(adapter);
             continue;
         }
         let configured = &adapter["configured"];
         let known = |name| if configured[name].is_null() { "-" } else { text(&configured[name]) };
-        say(format_args!(
+        print_line(format_args!(
             "{}  configured {} {}  {}",
             text(&configured["name"]),
             known("version"),
@@ -92,11 +92,11 @@ async fn versions(ListArguments { json, server }: &ListArguments) -> Result<(), 
         ));
         for version in adapter["versions"].as_array().into_iter().flatten() {
             let [number, sha256, at] = ["version", "sha256", "uploaded_at"].map(|name| text(&version[name]));
-            say(format_args!("  version {number} {sha256}  uploaded {at}"));
+            print_line(format_args!("  version {number} {sha256}  uploaded {at}"));
         }
         for location in adapter["locations"].as_array().into_iter().flatten() {
             let runs = location["sha256"].as_str().unwrap_or("configured");
-            say(format_args!("  location {} {runs}", location["location_id"]));
+            print_line(format_args!("  location {} {runs}", location["location_id"]));
         }
     }
     Ok(())

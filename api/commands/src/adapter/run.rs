@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     logging,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 
 /// Timeout of a call.
@@ -91,16 +91,16 @@ impl ConnectionArguments {
         if let Some(file) = &self.record {
             way = Arc::new(Recorder::new(way, file, masks)?);
         }
-        let spoiler = FaultInjector::default();
+        let injector = FaultInjector::default();
         match (self.lose, self.slow, self.throttle) {
             (Some(n), _, _) => {
-                spoiler.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), InjectedFault::LoseReply)
+                injector.set(When::Nth(usize::try_from(n).unwrap_or(usize::MAX)), InjectedFault::LoseReply)
             }
-            (_, Some(ms), _) => spoiler.set(When::Each, InjectedFault::Slow(Duration::from_millis(ms))),
-            (_, _, true) => spoiler.set(When::Each, InjectedFault::Answer(429, vec![("retry-after", "30")], "{}")),
+            (_, Some(ms), _) => injector.set(When::Each, InjectedFault::Slow(Duration::from_millis(ms))),
+            (_, _, true) => injector.set(When::Each, InjectedFault::Answer(429, vec![("retry-after", "30")], "{}")),
             _ => {}
         }
-        Ok((Arc::new(FlakyTransport::around(way, spoiler.clone())), replay, spoiler))
+        Ok((Arc::new(FlakyTransport::around(way, injector.clone())), replay, injector))
     }
 }
 
@@ -193,9 +193,9 @@ async fn describe(ehr: &dyn Ehr, requests: &FaultInjector) -> Result<(), String>
     let description = ehr.describe(DEADLINE).await.map_err(|fault| fault.to_string())?;
     let value = serde_json::to_value(&description).map_err(|error| error.to_string())?;
     for (name, value) in value.as_object().into_iter().flatten() {
-        say(format_args!("{name:<24} {}", plain(&value.to_string(), SHOWN_BYTES)));
+        print_line(format_args!("{name:<24} {}", plain(&value.to_string(), SHOWN_BYTES)));
     }
-    say(cost(requests.requests(), since));
+    print_line(cost(requests.requests(), since));
     Ok(())
 }
 
@@ -214,21 +214,25 @@ async fn pull(
         let (since, before) = (Instant::now(), requests.requests());
         let page = ehr.pull(resource, cursor.take(), limit, DEADLINE).await.map_err(|fault| fault.to_string())?;
         for record in &page.records {
-            say(plain(&mask::render(record, masked).to_string(), SHOWN_BYTES));
+            print_line(plain(&mask::render(record, masked).to_string(), SHOWN_BYTES));
         }
         for skipped in &page.skipped {
-            say(format_args!("skipped {}: {}", plain(&skipped.id, SHOWN_BYTES), plain(&skipped.reason, SHOWN_BYTES)));
+            print_line(format_args!(
+                "skipped {}: {}",
+                plain(&skipped.id, SHOWN_BYTES),
+                plain(&skipped.reason, SHOWN_BYTES)
+            ));
         }
         let kind = if page.whole { "whole" } else { "changes" };
         let end = if page.last { "the last page of the pass" } else { "more to come" };
-        say(format_args!(
+        print_line(format_args!(
             "{} records, {} skipped, {} deleted; {kind}, {end}; cursor {}",
             page.records.len(),
             page.skipped.len(),
             page.deleted.len(),
             plain(&page.cursor, SHOWN_BYTES)
         ));
-        say(cost(requests.requests() - before, since));
+        print_line(cost(requests.requests() - before, since));
         if page.last {
             break;
         }

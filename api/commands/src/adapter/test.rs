@@ -8,7 +8,7 @@ use clap::Args;
 use super::component::{cache, quick};
 use crate::{
     logging,
-    terminal::{fail, say},
+    terminal::{fail, print_line},
 };
 
 #[derive(Args)]
@@ -37,7 +37,7 @@ const FILE: &str = "subject.toml";
 /// Runs the command. The exit code is 1 if a case failed.
 pub(super) fn run(arguments: &AdapterTestArguments) -> ExitCode {
     if arguments.list {
-        NAMES.iter().for_each(say);
+        NAMES.iter().for_each(print_line);
         return ExitCode::SUCCESS;
     }
     // The adapter's logs concern single calls, which `adapter run` shows.
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &AdapterTestArguments) -> ExitCode {
     }
     match actix_web::rt::System::new().block_on(judge(arguments)) {
         Ok(report) => {
-            say(report.sum());
+            print_line(report.sum());
             if report.failed().next().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
         Err(problem) => fail(problem),
@@ -66,5 +66,5 @@ async fn judge(arguments: &AdapterTestArguments) -> Result<ConformanceReport, St
     }
     let adapter = adapter_conformance::load(&quick(&arguments.adapter)?, &cache()).await?;
     let ehr = FromFile::new(subject, &adapter).await?;
-    adapter_conformance::run(&adapter, ehr, &arguments.only, &mut |case| say(case)).await
+    adapter_conformance::run(&adapter, ehr, &arguments.only, &mut |case| print_line(case)).await
 }

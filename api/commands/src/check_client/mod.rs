@@ -14,7 +14,7 @@ use self::{
     replay::{Player, Target},
     report::ClientReport,
 };
-use crate::terminal::{fail, say};
+use crate::terminal::{fail, print_line};
 
 #[derive(Args)]
 pub struct Arguments {
@@ -52,8 +52,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     match actix_web::rt::System::new().block_on(check(arguments)) {
         Ok(report) => {
             match arguments.json {
-                true => say(serde_json::json!(report)),
-                false => say(report.text()),
+                true => print_line(serde_json::json!(report)),
+                false => print_line(report.text()),
             }
             if report.refused() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }

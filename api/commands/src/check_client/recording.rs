@@ -181,17 +181,18 @@ mod tests {
 
     #[test]
     fn invalid_recordings_are_reported_with_their_position() {
-        let told = |text: &str| read(text, "").unwrap_err();
+        let error_of = |text: &str| read(text, "").unwrap_err();
         assert!(
-            told("{\"method\": \"GET\", \"path\": \"/a\"}\n{\"path\": \"/b\"}")
+            error_of("{\"method\": \"GET\", \"path\": \"/a\"}\n{\"path\": \"/b\"}")
                 .starts_with("line 2: missing field `method`")
         );
         assert!(
-            told("{\"method\": \"GET\", \"path\": \"/a\", \"bdoy\": 1}").starts_with("line 1: unknown field `bdoy`")
+            error_of("{\"method\": \"GET\", \"path\": \"/a\", \"bdoy\": 1}")
+                .starts_with("line 1: unknown field `bdoy`")
         );
-        assert!(told("{\"log\": {}}").contains("entries"));
-        assert!(told("{\n \"log\": {\"entries\": [").starts_with("not a HAR file: EOF"));
-        assert_eq!(told(""), "no call in it");
+        assert!(error_of("{\"log\": {}}").contains("entries"));
+        assert!(error_of("{\n \"log\": {\"entries\": [").starts_with("not a HAR file: EOF"));
+        assert_eq!(error_of(""), "no call in it");
         assert_eq!(read("{\"method\": \"GET\", \"path\": \"/a\"}", "/v3").unwrap_err(), "no call in it below /v3");
     }
 }

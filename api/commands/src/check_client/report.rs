@@ -93,9 +93,9 @@ impl ClientReport {
         }
         if is_refused || !corrected.is_empty() {
             endpoint.refused += 1;
-            endpoint.refused_there += usize::from(is_refused_there(call));
+            endpoint.refused_there += usize::from(was_refused_originally(call));
         } else if !is_answered {
-            endpoint.not_answered(format!("{} {}", last.status, last.reason));
+            endpoint.count_unanswered(format!("{} {}", last.status, last.reason));
         } else if last.status >= 400 {
             endpoint.not_judged += 1;
         } else {
@@ -106,7 +106,7 @@ impl ClientReport {
     pub(super) fn not_sent(&mut self, call: &RecordedCall, why: String) {
         let endpoint = self.endpoints.entry(endpoint_of(&call.method, &call.path)).or_default();
         endpoint.calls += 1;
-        endpoint.not_answered(why);
+        endpoint.count_unanswered(why);
     }
 
     /// Returns the number of calls refused here and not recorded as refused by the other system.
@@ -117,7 +117,7 @@ impl ClientReport {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for (name, endpoint) in &self.endpoints {
-            endpoint.tell(name, &mut text);
+            endpoint.write_to(name, &mut text);
         }
         let sum = |of: fn(&EndpointReport) -> usize| self.endpoints.values().map(of).sum::<usize>();
         let (calls, accepted, not_judged) = (sum(|it| it.calls), sum(|it| it.accepted), sum(|it| it.not_judged));
@@ -142,7 +142,7 @@ impl ClientReport {
 }
 
 impl EndpointReport {
-    fn not_answered(&mut self, why: String) {
+    fn count_unanswered(&mut self, why: String) {
         self.not_judged += 1;
         *self.unanswered.entry(why).or_default() += 1;
     }
@@ -165,7 +165,7 @@ impl EndpointReport {
         });
         let refusal = &mut self.refusals[at];
         refusal.calls += 1;
-        refusal.refused_there += usize::from(is_refused_there(call));
+        refusal.refused_there += usize::from(was_refused_originally(call));
         for message in &answer.messages {
             if refusal.messages.len() < SHOWN && !refusal.messages.contains(message) {
                 refusal.messages.push(message.clone());
@@ -173,7 +173,7 @@ impl EndpointReport {
         }
     }
 
-    fn tell(&self, name: &str, text: &mut String) {
+    fn write_to(&self, name: &str, text: &mut String) {
         let _ = write!(text, "{name}: calls {}, accepted {}", self.calls, self.accepted);
         if self.refused > 0 {
             let _ = write!(text, ", refused {}", self.refused);
@@ -200,7 +200,7 @@ impl EndpointReport {
     }
 }
 
-fn is_refused_there(call: &RecordedCall) -> bool {
+fn was_refused_originally(call: &RecordedCall) -> bool {
     call.status.is_some_and(|status| status >= 400)
 }
 

@@ -147,14 +147,14 @@ impl AppointmentNames<'_> {
             lane: 0,
             from: clock(span.start, zone),
             to: clock(span.end, zone),
-            badge: standing(it, self.location.source.is_some()),
-            who: if sees { self.who(it)? } else { None },
+            badge: status_badge(it, self.location.source.is_some()),
+            who: if sees { self.patient_name(it)? } else { None },
             kind: if sees { self.kind(it.appointment_type_id)? } else { None },
         };
         Ok(Placed { from, to, block })
     }
 
-    fn who(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
+    fn patient_name(&self, it: &Record<Appointment>) -> Result<Option<String>, ConsoleError> {
         self.visit.note("read", "appointment", it.id);
         let Some(id) = it.patient_id else { return Ok(None) };
         let patient = self.visit.api.engine.patient(self.location.institution, id)?;
@@ -172,7 +172,7 @@ impl AppointmentNames<'_> {
     }
 }
 
-pub(crate) fn standing(it: &Record<Appointment>, has_ehr: bool) -> Badge {
+pub(crate) fn status_badge(it: &Record<Appointment>, has_ehr: bool) -> Badge {
     if it.cancelled {
         return Badge::plain("cancelled");
     }

@@ -30,7 +30,7 @@ use crate::{
 };
 
 pub(crate) use self::{
-    calendar::{LANES, STEPS, standing},
+    calendar::{LANES, STEPS, status_badge},
     queue::Write,
 };
 
@@ -143,8 +143,8 @@ pub(crate) async fn version(api: &Api, id: LocationId) -> Result<u64, ConsoleErr
     let location = api.directory().location(id).cloned().ok_or_else(|| ApiError::location_not_found(id))?;
     let SyncState { progress, gate, queued, read_ok, write_ok, read_reason, write_reason, last_sync, guarded, .. } =
         api.engine.sync_state(id).await?;
-    let standing = (progress, gate, queued, read_ok, write_ok, read_reason, write_reason);
-    format!("{standing:?} {last_sync:?} {guarded:?} {:?}", location.status).hash(&mut hasher);
+    let health = (progress, gate, queued, read_ok, write_ok, read_reason, write_reason);
+    format!("{health:?} {last_sync:?} {guarded:?} {:?}", location.status).hash(&mut hasher);
     format!("{:?}", api.engine.unfinished_writes(id).await).hash(&mut hasher);
     format!("{:?}", api.engine.recent_errors(id)).hash(&mut hasher);
     api.engine.failed_writes_at(id)?.hash(&mut hasher);
@@ -156,7 +156,7 @@ pub(crate) async fn version(api: &Api, id: LocationId) -> Result<u64, ConsoleErr
 }
 
 async fn read(visit: ConsoleRequest, id: LocationId) -> Result<LocationPage, ConsoleError> {
-    let (location, institution) = visit.location_here(id)?;
+    let (location, institution) = visit.local_location(id)?;
     visit.about(&location);
     let (api, now) = (visit.api.clone(), visit.api.engine.now());
     let live = live_address(&format!("/console/locations/{id}"), version(&api, id).await?);

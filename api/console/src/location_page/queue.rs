@@ -73,7 +73,7 @@ impl Write {
         let (operates, open) = (visit.may(Role::Operator), it.needs_operator());
         Write {
             id: public_id(it.location_id, it.id),
-            what: what(it),
+            what: describe_operation(it),
             record: visit.sees_patients().then_some(record),
             badge: badge(it),
             attempts: it.attempts,
@@ -88,7 +88,7 @@ impl Write {
 }
 
 /// Formats the operation, such as `create appointments`.
-fn what(it: &WriteRequest) -> String {
+fn describe_operation(it: &WriteRequest) -> String {
     let (resource, _, operation) = subject(it.work);
     format!("{operation} {}", name(resource).replace('_', " "))
 }

@@ -76,7 +76,7 @@ pub(crate) async fn show(visit: ConsoleRequest, id: Path<String>) -> Result<Http
 }
 
 async fn read(visit: ConsoleRequest, id: LocationId) -> Result<RulesPage, ConsoleError> {
-    let (location, institution) = visit.location_here(id)?;
+    let (location, institution) = visit.local_location(id)?;
     visit.about(&location);
     let today = times::local(visit.api.engine.now(), location.zone).0;
     let question = QuestionFields::read(&visit, today);

@@ -194,8 +194,8 @@ fn patient(versions: &[Version], schemas: &mut Schemas) -> Value {
 }
 
 fn summary(event: Event) -> String {
-    let said = event.name().replace('_', " ");
-    format!("{}{}", said[..1].to_uppercase(), &said[1..])
+    let words = event.name().replace('_', " ");
+    format!("{}{}", words[..1].to_uppercase(), &words[1..])
 }
 
 fn description(event: Event) -> String {

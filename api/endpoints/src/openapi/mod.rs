@@ -181,14 +181,14 @@ fn document(audience: Audience, versions: &[Version]) -> Value {
 fn operation(
     route: &'static Route,
     (versions, all): (&[Version], &[Version]),
-    told: &Described,
+    inputs: &Described,
     schemas: &mut Schemas,
 ) -> Value {
     let id = route.operation_id();
     let mut responses = failures::responses(route, schemas);
     let succeeds = !matches!(route.success, Success::Never);
     for status in [Some(route.status), route.or_status].into_iter().flatten().filter(|_| succeeds) {
-        responses.insert(status.to_string(), success(route, status, told, schemas));
+        responses.insert(status.to_string(), success(route, status, inputs, schemas));
     }
     if route.is_conditional() {
         responses.insert("304".to_owned(), not_modified());
@@ -204,7 +204,7 @@ fn operation(
         "summary": route.summary,
         "description": description(route),
         "security": security,
-        "parameters": parameters(route, (versions, all), told, schemas),
+        "parameters": parameters(route, (versions, all), inputs, schemas),
         "responses": responses,
     });
     // An extension used by the documentation page, which warns before writes.
@@ -215,7 +215,7 @@ fn operation(
         let component = json!({"schema": {"type": "string", "format": "binary"}});
         operation["requestBody"] = json!({"required": true, "content": {"application/octet-stream": component}});
     }
-    if let Some(body) = bodies::request(&told.body, &id, schemas) {
+    if let Some(body) = bodies::request(&inputs.body, &id, schemas) {
         operation["requestBody"] = body;
     }
     operation
@@ -246,7 +246,7 @@ fn description(route: &Route) -> String {
 fn parameters(
     route: &Route,
     (versions, document): (&[Version], &[Version]),
-    told: &Described,
+    inputs: &Described,
     schemas: &mut Schemas,
 ) -> Vec<Value> {
     let mut all = Vec::new();
@@ -257,8 +257,8 @@ fn parameters(
             "schema": schemas.named(name, schema), "example": versions.first().map(|version| version.name()),
         }));
     }
-    all.extend(told.path.iter().map(|it| parameter(it, "path")));
-    all.extend(told.query.iter().map(|it| parameter(it, "query")));
+    all.extend(inputs.path.iter().map(|it| parameter(it, "path")));
+    all.extend(inputs.query.iter().map(|it| parameter(it, "query")));
     if route.takes_key() {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false, "description": IDEMPOTENCY_KEY,
@@ -328,7 +328,7 @@ fn not_modified() -> Value {
     json!({"description": "The response is still the one identified by `If-None-Match`. No body.", "headers": headers})
 }
 
-fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut Schemas) -> Value {
+fn success(route: &'static Route, status: u16, inputs: &Described, schemas: &mut Schemas) -> Value {
     let mut headers = json!({"X-Request-Id": failures::request_id(), "X-Ignored-Parameters": failures::ignored()});
     if route.is_limited() {
         failures::rate_headers(&mut headers);
@@ -348,7 +348,7 @@ fn success(route: &'static Route, status: u16, told: &Described, schemas: &mut S
         _ => "No content.",
     };
     let mut response = json!({"description": meaning, "headers": headers});
-    let reads = |name: &str| told.query.iter().any(|it| it.name == name);
+    let reads = |name: &str| inputs.query.iter().any(|it| it.name == name);
     let numbered = reads("page") && !reads("end_cursor");
     if let Some(schema) = schemas.success(&route.success, route.nested_as(), numbered) {
         response["content"] = match route.is_stream() {

@@ -281,21 +281,21 @@ fn every_route_describes_its_input() {
     for route in TABLE.iter().filter(|route| route.access != Access::Anyone) {
         let mut bodies = BTreeSet::new();
         for version in route.versions {
-            let told = route.described(*version);
+            let inputs = route.described(*version);
             let endpoint = &route.method_and_path;
             assert!(
-                told.read,
+                inputs.read,
                 "{endpoint}: custom arguments must end with one of `access::arguments` or `access::tenancy`"
             );
             for name in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
-                let known = told.path.iter().any(|expected| expected.name == name);
+                let known = inputs.path.iter().any(|expected| expected.name == name);
                 assert!(known, "{endpoint}: the handler has no argument that reads {{{name}}}");
             }
-            for expected in told.path.iter().chain(&told.query).chain(&told.body) {
+            for expected in inputs.path.iter().chain(&inputs.query).chain(&inputs.body) {
                 let cursor = ["start_cursor", "end_cursor"].contains(&expected.name.as_str());
                 assert!(cursor || expected.example_reads, "{endpoint}: {} cannot read its example", expected.name);
             }
-            bodies.insert(told.body.into_iter().map(|field| field.name).collect::<Vec<_>>());
+            bodies.insert(inputs.body.into_iter().map(|field| field.name).collect::<Vec<_>>());
         }
         assert_eq!(bodies.len(), 1, "{route}: a body has the same fields in all versions", route = route.path);
     }

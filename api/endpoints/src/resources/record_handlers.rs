@@ -22,12 +22,12 @@ impl<V: RecordView> FromInput for Requested<V> {
 }
 
 /// Lists the records of a location that the health record system has not refused.
-pub async fn list<V, L>(call: ApiCall, AtLocation(location, asked): AtLocation<L>) -> Answer<Paged<V::View<'static>>>
+pub async fn list<V, L>(call: ApiCall, AtLocation(location, request): AtLocation<L>) -> Answer<Paged<V::View<'static>>>
 where
     V: RecordView,
     L: FromInput + Into<Listing>,
 {
-    let listing: Listing = asked.into();
+    let listing: Listing = request.into();
     let page = listing.entries_at::<V::Body>(&call, &location, is_live)?;
     render_page::<V>(&call, &page)
 }

@@ -54,7 +54,7 @@ use super::{
     },
 };
 use crate::views::{
-    people::{PatientBasic, PersonView, ProviderBasic},
+    persons::{PatientBasic, PersonView, ProviderBasic},
     render::{Reader, RecordView},
 };
 

@@ -90,35 +90,35 @@ async fn dispatch(
     payload: Payload,
 ) -> Result<HttpResponse, Error> {
     let is_intent = errors::is_intent(request.match_info().as_str());
-    let answer = find_and_answer(routes, request, payload).await;
+    let answer = handle_request(routes, request, payload).await;
     answer.map_err(|error| match error.as_error::<ApiError>() {
         Some(known) => known.clone().of_intent(is_intent).into(),
         None => error,
     })
 }
 
-async fn find_and_answer(
+async fn handle_request(
     routes: &'static [RouteMap; 2],
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<HttpResponse, Error> {
     let api = request.app_data::<Data<Api>>().cloned().ok_or_else(ApiError::internal)?;
     let operators = for_operators(request);
-    let here = routes[usize::from(operators)].find(request.match_info().as_str());
-    let here = here.ok_or_else(|| no_such_route(request))?;
+    let found = routes[usize::from(operators)].find(request.match_info().as_str());
+    let found = found.ok_or_else(|| no_such_route(request))?;
     let edge = api.edge();
-    let asked_for = || version_header::asked_for(request.headers(), &edge.rules.compatibility);
+    let requested_version = || version_header::requested_version(request.headers(), &edge.rules.compatibility);
     // HEAD is handled like GET (RFC 9110, 9.3.2); the connection omits the body.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
-    let mut of_method = here.iter().filter(|route| route.method == method).peekable();
+    let mut of_method = found.iter().filter(|route| route.method == method).peekable();
     let Some(first) = of_method.peek() else {
-        let version = asked_for().ok();
-        return Err(ApiError::method_not_allowed(allowed(here, version)).into());
+        let version = requested_version().ok();
+        return Err(ApiError::method_not_allowed(allowed(found, version)).into());
     };
     let context = request.extensions().get::<Rc<RequestContext>>().cloned();
-    let here_is = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
+    let set_endpoint = |route: &'static Route| context.iter().for_each(|it| it.endpoint.set(Some(route.label())));
     if let Serves::Open(handler) = &first.serves {
-        here_is(first);
+        set_endpoint(first);
         let mut payload = payload;
         if ehr_events::source_of(request.path()).is_some()
             && let Some(peers) = &api.peers
@@ -132,11 +132,12 @@ async fn find_and_answer(
     }
     let version = match first.access {
         Access::Code => Version::V3_0_0,
-        _ => asked_for()?,
+        _ => requested_version()?,
     };
-    let elsewhere = || elsewhere(here, request.method(), version);
-    let route = of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(elsewhere)?;
-    here_is(route);
+    let version_without_endpoint = || version_without_endpoint(found, request.method(), version);
+    let route =
+        of_method.find(|route| route.versions.contains(&version)).copied().ok_or_else(version_without_endpoint)?;
+    set_endpoint(route);
     let (institution, mut payload) = match &api.peers {
         // Other nodes distinguish operators from clients by their credentials, so a call at the wrong listener is
         // refused here.
@@ -330,8 +331,8 @@ impl Finished {
 }
 
 /// Returns the error for an endpoint that exists only in other versions.
-fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiError {
-    let of_method = here.iter().filter(|route| route.method == method);
+fn version_without_endpoint(found: &[&'static Route], method: &Method, asked: Version) -> ApiError {
+    let of_method = found.iter().filter(|route| route.method == method);
     let names: Vec<&str> = of_method.flat_map(|route| route.versions).map(|version| version.name()).collect();
     let why =
         format!("{} does not have this endpoint; send `Svc-Api-Version: {}`.", asked.name(), names.join("` or `"));
@@ -339,11 +340,11 @@ fn elsewhere(here: &[&'static Route], method: &Method, asked: Version) -> ApiErr
 }
 
 /// Returns the methods of a path in the requested version, or in all versions if it has none in that one.
-fn allowed(here: &[&'static Route], version: Option<Version>) -> String {
+fn allowed(found: &[&'static Route], version: Option<Version>) -> String {
     let of_version = |route: &&&Route| version.is_some_and(|version| route.versions.contains(&version));
-    let anywhere = !here.iter().any(|route| of_version(&route));
+    let anywhere = !found.iter().any(|route| of_version(&route));
     let mut methods: Vec<&str> = Vec::new();
-    for route in here.iter().filter(|route| anywhere || of_version(route)) {
+    for route in found.iter().filter(|route| anywhere || of_version(route)) {
         let with_head = (route.method == Method::GET).then_some("HEAD");
         for method in [route.method.as_str()].into_iter().chain(with_head) {
             if !methods.contains(&method) {
@@ -388,15 +389,15 @@ mod tests {
     }
 
     /// Returns the thread that reads the argument.
-    struct Here(String);
+    struct ReadingThread(String);
 
-    impl FromCall for Here {
-        fn from_call(_: &mut ApiCall) -> Result<Here, ApiError> {
-            Ok(Here(format!("{:?}", thread::current().id())))
+    impl FromCall for ReadingThread {
+        fn from_call(_: &mut ApiCall) -> Result<ReadingThread, ApiError> {
+            Ok(ReadingThread(format!("{:?}", thread::current().id())))
         }
     }
 
-    async fn here(call: ApiCall, Here(thread): Here) -> Answer<Plain<String>> {
+    async fn here(call: ApiCall, ReadingThread(thread): ReadingThread) -> Answer<Plain<String>> {
         Ok(call.plain(thread))
     }
 

@@ -3,13 +3,13 @@
 //! the API's documentation. Data added on demand (`include[]`) is a public field that is absent until set.
 //!
 //! ```text
-//!  parts ◄── render ◄── v2, people, locations, gate
+//!  common ◄── render ◄── v2, persons, locations, gate
 //!  fields    views and includes
 //! ```
 
+pub mod common;
 pub mod gate;
 pub mod locations;
-pub mod parts;
-pub mod people;
+pub mod persons;
 pub mod render;
 pub mod v2;

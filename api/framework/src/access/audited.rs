@@ -26,9 +26,9 @@ use location::Timestamp;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::{
+    access_log::{Access, AccessLog, AccessScope},
     api::Api,
     call::ApiCall,
-    shown::{Access, AccessLog, AccessScope},
 };
 use crate::{
     http::{context::RequestContext, endpoint::Access as Allowed, errors::ApiError},

@@ -10,16 +10,16 @@ use actix_web::{
     web::{Bytes, Data},
 };
 use chrono_tz::Tz;
-use engine::{Unmet, idempotency::IdempotencyKey};
+use engine::{PreconditionError, idempotency::IdempotencyKey};
 use location::{Date, LocationId, Timestamp};
 
 use super::{
+    access_log::AccessLog,
     api::Api,
     authentication::{anonymous_key, api_key, bearer, for_operators, may, operator},
     directory::Directory,
     idempotency,
     keys::{ApiKey, Grants},
-    shown::AccessLog,
 };
 use crate::{
     http::{
@@ -124,7 +124,7 @@ pub trait FromInput: Sized {
 
     /// Returns the error for a nonexistent record that the body references.
     fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
-        Unmet::NotFound { resource, id }.into()
+        PreconditionError::NotFound { resource, id }.into()
     }
 }
 

@@ -36,12 +36,12 @@ pub fn read(
     Ok(Some(IdempotencyKey { key: key_digest, fingerprint: digest(texts.iter().map(String::as_bytes)) }))
 }
 
-/// Returns the key of a record that the client numbers, where each number is unique per location. `said` contains the
+/// Returns the key of a record that the client numbers, where each number is unique per location. `content` is the
 /// data that must match for two requests to mean the same record.
-pub fn numbered(location: LocationId, record: &str, number: &str, said: &Value) -> IdempotencyKey {
+pub fn numbered(location: LocationId, record: &str, number: &str, content: &Value) -> IdempotencyKey {
     let at = location.0.to_be_bytes();
     let key = digest([&at[..], record.as_bytes(), number.as_bytes()]);
-    IdempotencyKey { key, fingerprint: digest([canonical(said).as_bytes()]) }
+    IdempotencyKey { key, fingerprint: digest([canonical(content).as_bytes()]) }
 }
 
 /// Derives the key of one of several records that a request creates.

@@ -5,10 +5,11 @@
 //!  keys ◄── operators ◄───────────┐
 //!  keys, directory, conditional ◄─┤                                   ┌── arguments ◄── tenancy   input and scope
 //!  edge, reloads ◄────────────────┴ api ◄── authentication ◄┐         │
-//!  shown, idempotency ◄─────────────────────────────────────┴ call ◄──┼── respond   successful responses
+//!  access_log, idempotency ◄────────────────────────────────┴ call ◄──┼── respond   successful responses
 //!                                                                     └── audited   audit trail entries
 //! ```
 
+pub mod access_log;
 pub mod api;
 pub mod arguments;
 pub mod audited;
@@ -23,7 +24,6 @@ pub mod operators;
 pub mod reloads;
 pub mod resource_names;
 pub mod respond;
-pub mod shown;
 pub mod tenancy;
 pub mod token_uses;
 pub mod webhook_audience;

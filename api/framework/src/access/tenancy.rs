@@ -10,9 +10,9 @@ use engine::{
 use location::LocationId;
 
 use super::{
+    access_log::AccessScope,
     arguments::{FromCall, FromPath, Id},
     call::{ApiCall, FromInput},
-    shown::AccessScope,
 };
 use crate::{
     http::errors::ApiError,
@@ -303,18 +303,18 @@ impl ApiCall {
         let own = own.map(|institution| Some(Tenant { institution: institution.clone() }));
         own.ok_or_else(|| {
             let missing = Failure::SubdomainOutOfReach.into();
-            if found.is_some() { missing } else { self.unknown_here(missing) }
+            if found.is_some() { missing } else { self.missing_or_unavailable(missing) }
         })
     }
 
     /// Returns the error for a location that the caller cannot reach.
     pub fn no_location(&self, id: LocationId) -> ApiError {
         let missing = ApiError::location_not_found(id);
-        if self.directory.location(id).is_some() { missing } else { self.unknown_here(missing) }
+        if self.directory.location(id).is_some() { missing } else { self.missing_or_unavailable(missing) }
     }
 
     /// Returns "unavailable" while nodes have different configurations, because another node may know the location.
-    fn unknown_here(&self, missing: ApiError) -> ApiError {
+    fn missing_or_unavailable(&self, missing: ApiError) -> ApiError {
         match self.api.engine.nodes_configured_differently().is_empty() {
             true => missing,
             false => ApiError::unavailable(1),

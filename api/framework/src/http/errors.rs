@@ -7,7 +7,7 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use engine::{
-    EngineError, Unmet,
+    EngineError, PreconditionError,
     lists::{ListError, MAX_SORTED},
 };
 use location::{Holder, LocationId, Refusal, Resource, SECOND, decision::NotOpenReason, slots::Fit};
@@ -78,8 +78,8 @@ pub fn is_intent(path: &str) -> bool {
 
 /// Joins advice and notices into the description.
 pub fn described(advice: &str, notices: Option<&str>) -> Option<String> {
-    let said: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let sentences: Vec<&str> = [Some(advice), notices].into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 impl From<Failure> for ApiError {
@@ -265,7 +265,7 @@ impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> ApiError {
         let failure = match error {
             EngineError::Refused(refusal) => return refusal.into(),
-            EngineError::Unmet(unmet) => return unmet.into(),
+            EngineError::Precondition(unmet) => return unmet.into(),
             EngineError::TooManyToSort => return ApiError::new(Failure::TooManyToSort, &[&MAX_SORTED]),
             EngineError::Busy { retry_after } => return ApiError::unavailable(retry_after.into()),
             // It was there when the call came in, and has left the configuration since: asked again, it is not found.
@@ -363,29 +363,36 @@ pub fn failure_of(refusal: &Refusal) -> Failure {
 }
 
 /// Default mapping of failed preconditions. Handlers with specified messages map those first.
-impl From<Unmet> for ApiError {
-    fn from(unmet: Unmet) -> ApiError {
+impl From<PreconditionError> for ApiError {
+    fn from(unmet: PreconditionError) -> ApiError {
         match unmet {
-            Unmet::NotFound { resource, id } => ApiError::not_found(format!("{} with id {id}", name_of(resource))),
-            Unmet::NotUsable { resource: resource @ Resource::AppointmentTypes, id } => {
+            PreconditionError::NotFound { resource, id } => {
+                ApiError::not_found(format!("{} with id {id}", name_of(resource)))
+            }
+            PreconditionError::NotUsable { resource: resource @ Resource::AppointmentTypes, id } => {
                 ApiError::new(Failure::TypeOfEhr, &[&name_of(resource), &id])
             }
-            Unmet::NotUsable { resource, id } => ApiError::new(Failure::NotUsable, &[&name_of(resource), &id]),
-            Unmet::OfEhr => Failure::OfEhr.into(),
-            Unmet::StillWorks { location } => ApiError::new(Failure::ProviderHasHours, &[&location]),
-            Unmet::PatientOfOtherLocation { id } => ApiError::not_found(format!("Patient with id {id}")).explained(
-                "The patient was registered at another location and is not in the health record system yet: the first \
-                 appointment must be at that location.",
-            ),
-            Unmet::PatientOfOtherEhr { .. } => Failure::PatientOfOtherEhr.into(),
-            Unmet::PatientNotSynced => Failure::PatientNotSynced.into(),
-            Unmet::PatientNotConverted => Failure::PatientNotConverted.into(),
-            Unmet::DuplicatePatient { id } => ApiError::new(Failure::DuplicatePatient, &[&id]),
-            Unmet::KeyReused => Failure::KeyReused.into(),
-            Unmet::NumberTaken { resource, id } => ApiError::new(Failure::NumberTaken, &[&name_of(resource), &id]),
-            Unmet::Wrong(problem) => ApiError::bad(problem),
-            Unmet::Unfit(problems) => ApiError::invalid(problems),
-            Unmet::Several(all) => ApiError::all(all.into_iter().map(ApiError::from)),
+            PreconditionError::NotUsable { resource, id } => {
+                ApiError::new(Failure::NotUsable, &[&name_of(resource), &id])
+            }
+            PreconditionError::OfEhr => Failure::OfEhr.into(),
+            PreconditionError::StillWorks { location } => ApiError::new(Failure::ProviderHasHours, &[&location]),
+            PreconditionError::PatientOfOtherLocation { id } => ApiError::not_found(format!("Patient with id {id}"))
+                .explained(
+                    "The patient was registered at another location and is not in the health record system yet: the \
+                     first appointment must be at that location.",
+                ),
+            PreconditionError::PatientOfOtherEhr { .. } => Failure::PatientOfOtherEhr.into(),
+            PreconditionError::PatientNotSynced => Failure::PatientNotSynced.into(),
+            PreconditionError::PatientNotConverted => Failure::PatientNotConverted.into(),
+            PreconditionError::DuplicatePatient { id } => ApiError::new(Failure::DuplicatePatient, &[&id]),
+            PreconditionError::KeyReused => Failure::KeyReused.into(),
+            PreconditionError::NumberTaken { resource, id } => {
+                ApiError::new(Failure::NumberTaken, &[&name_of(resource), &id])
+            }
+            PreconditionError::InvalidValue(problem) => ApiError::bad(problem),
+            PreconditionError::InvalidAnswers(problems) => ApiError::invalid(problems),
+            PreconditionError::Several(all) => ApiError::all(all.into_iter().map(ApiError::from)),
         }
     }
 }

@@ -289,8 +289,8 @@ impl Fields {
     /// Returns `true` if an enclosing object was reported as missing, which makes further problems redundant.
     fn inside_missing(&self, path: &str) -> bool {
         let parents = path.match_indices('.').map(|(at, _)| &path[..at]);
-        let told = |parent: &str| self.problems.contains(&format!("{}{parent} is missing.", self.prefix));
-        parents.into_iter().any(told)
+        let is_missing = |parent: &str| self.problems.contains(&format!("{}{parent} is missing.", self.prefix));
+        parents.into_iter().any(is_missing)
     }
 
     fn add_problem(&mut self, path: &str, problem: &str) {

@@ -25,11 +25,11 @@ struct Inner {
 }
 
 impl Notices {
-    /// Sets the notices. `said` contains sentences about interpreted values; `withheld` pairs fields with the missing
-    /// grant.
-    pub fn write(&self, said: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
+    /// Sets the notices. `interpretations` are sentences about interpreted values; `withheld` pairs fields with the
+    /// missing grant.
+    pub fn write(&self, interpretations: Vec<String>, mut ignored: Vec<String>, withheld: &[(String, &'static str)]) {
         ignored.truncate(MAX_ECHOED_NAMES);
-        let mut sentences = said;
+        let mut sentences = interpretations;
         if !ignored.is_empty() {
             sentences.push(format!("Note that following parameters are ignored: {}.", ignored.join(", ")));
         }

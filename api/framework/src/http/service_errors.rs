@@ -50,16 +50,16 @@ impl From<WorkstationError> for ApiError {
 
 impl From<KeyError> for ApiError {
     fn from(error: KeyError) -> ApiError {
-        let said = sentence(&error.to_string());
+        let text = sentence(&error.to_string());
         match error {
             KeyError::NoSuchKey(_) => ApiError::not_found("Key of the store"),
-            KeyError::UnderWay | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(said),
+            KeyError::InProgress | KeyError::Newest(_) | KeyError::Needed { .. } => ApiError::conflict(text),
             KeyError::NotSealed
             | KeyError::Nodes
             | KeyError::Served
             | KeyError::Folder { .. }
             | KeyError::Incomplete(_)
-            | KeyError::Store(_) => ApiError::refused(said),
+            | KeyError::Store(_) => ApiError::refused(text),
         }
     }
 }
@@ -70,7 +70,7 @@ impl From<BackupError> for ApiError {
             BackupError::NotConfigured => {
                 ApiError::refused("No backups are made here: set `folder` in [backup] of the configuration.")
             }
-            BackupError::UnderWay(_) => ApiError::conflict(sentence(&error.to_string())),
+            BackupError::InProgress(_) => ApiError::conflict(sentence(&error.to_string())),
             BackupError::Folder { .. } => ApiError::refused(sentence(&error.to_string())),
         }
     }

@@ -10,7 +10,7 @@ use crate::values::{failures::Failure, versions::Version};
 pub const VERSION: HeaderName = HeaderName::from_static("svc-api-version");
 
 /// Returns the requested version. A missing or unknown version is answered like an unknown path.
-pub fn asked_for(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
+pub fn requested_version(headers: &HeaderMap, rules: &Compatibility) -> Result<Version, ApiError> {
     let own = VERSION;
     let mut names = iter::once(&own).chain(&rules.version_headers);
     let Some((header, value)) = names.find_map(|name| Some((name, headers.get(name)?))) else {
@@ -47,7 +47,7 @@ mod tests {
     fn requested(name: &'static str, value: &'static str) -> Option<Version> {
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        asked_for(&headers, &Compatibility::default()).ok()
+        requested_version(&headers, &Compatibility::default()).ok()
     }
 
     #[test]
@@ -77,7 +77,7 @@ mod tests {
         };
         let read = |given: &[(&HeaderName, &'static str)], rules: &Compatibility| {
             let headers = given.iter().map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value)));
-            asked_for(&HeaderMap::from_iter(headers), rules).ok()
+            requested_version(&HeaderMap::from_iter(headers), rules).ok()
         };
         assert_eq!(read(&[(&other, "v3.1.0")], &rules), Some(Version::V3_1_0));
         assert_eq!(read(&[(&other, "2024-04-12")], &rules), Some(Version::V3_0_0));

@@ -116,12 +116,12 @@ impl Peers {
         let method = &Method::POST;
         let call =
             NodeCall { method, path: MEMBERS_CHANGED, headers: &headers, id: "", client, counted, unplaced, body };
-        let telling = nodes.iter().map(|node| timeout(CONNECT, self.answer(node, &call)));
-        drop(join_all(telling).await);
+        let notices = nodes.iter().map(|node| timeout(CONNECT, self.send(node, &call)));
+        drop(join_all(notices).await);
     }
 
     /// Returns the body of another node's response with status 200.
-    pub async fn ask(&self, node: &str, call: &NodeCall<'_>) -> Result<Bytes, NotForwarded> {
+    pub async fn fetch(&self, node: &str, call: &NodeCall<'_>) -> Result<Bytes, NotForwarded> {
         let answer = self.call(node, call).await?;
         if answer.status() != reqwest::StatusCode::OK {
             tracing::warn!(
@@ -136,7 +136,7 @@ impl Peers {
 
     async fn call(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
         self.forwarded.fetch_add(1, Ordering::Relaxed);
-        let answered = self.answer(node, call).await;
+        let answered = self.send(node, call).await;
         if let Err(why) = &answered {
             self.failed.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(node, ?why, "another node did not respond to a forwarded call");
@@ -144,7 +144,7 @@ impl Peers {
         answered
     }
 
-    async fn answer(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
+    async fn send(&self, node: &str, call: &NodeCall<'_>) -> Result<reqwest::Response, NotForwarded> {
         let NodeCall { method, path, headers, id, client, counted, unplaced, body } = call;
         let proof = self.proofs.prove_call(&Called { method: method.as_str(), path, client: *client });
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes()).map_err(|_| NotForwarded::NotSent)?;
@@ -273,14 +273,14 @@ mod tests {
         assert_eq!(peers.forward(&node, &call).await.err(), Some(NotForwarded::NoAnswer));
         let heard = heard.await.unwrap();
         assert!(!heard.contains("from-the-client") && !heard.contains("x-node-counted"), "{heard}");
-        for said in [
+        for header in [
             "x-node-client: 192.0.2.7",
             "x-node-proof: ",
             "x-request-id: its-id",
             "user-agent: an-application",
             "x-node-tool: book",
         ] {
-            assert!(heard.contains(said), "{said}: {heard}");
+            assert!(heard.contains(header), "{header}: {heard}");
         }
     }
 }

@@ -54,9 +54,9 @@ async fn open(
     max_message: usize,
     proof: &Proof,
 ) -> Result<(WebSocketStream<TcpStream>, Option<Proof>), String> {
-    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let message_of = |error: &dyn std::fmt::Display| error.to_string();
     let address = node.strip_prefix("http://").unwrap_or(node);
-    let mut request = format!("ws://{address}{path}").into_client_request().map_err(|error| said(&error))?;
+    let mut request = format!("ws://{address}{path}").into_client_request().map_err(|error| message_of(&error))?;
     let client = client.map(|client| client.to_string()).unwrap_or_default();
     let headers = [
         (PROOF, proof.text()),
@@ -66,14 +66,14 @@ async fn open(
     ];
     for (name, value) in headers {
         let name = tokio_tungstenite::tungstenite::http::HeaderName::from_bytes(name.as_str().as_bytes());
-        let value = HeaderValue::from_str(&value).map_err(|error| said(&error))?;
-        request.headers_mut().insert(name.map_err(|error| said(&error))?, value);
+        let value = HeaderValue::from_str(&value).map_err(|error| message_of(&error))?;
+        request.headers_mut().insert(name.map_err(|error| message_of(&error))?, value);
     }
-    let stream = TcpStream::connect(address).await.map_err(|error| said(&error))?;
-    stream.set_nodelay(true).map_err(|error| said(&error))?;
+    let stream = TcpStream::connect(address).await.map_err(|error| message_of(&error))?;
+    stream.set_nodelay(true).map_err(|error| message_of(&error))?;
     let limits = WebSocketConfig::default().max_message_size(Some(max_message)).max_frame_size(Some(max_message));
     let opened = client_async_with_config(request, stream, Some(limits)).await;
-    let (socket, answer) = opened.map_err(|error| said(&error))?;
+    let (socket, answer) = opened.map_err(|error| message_of(&error))?;
     let proven = answer.headers().get(PROOF.as_str()).and_then(|text| Proof::parse(text.to_str().ok()?));
     Ok((socket, proven))
 }

@@ -45,11 +45,11 @@ pub struct Authorized {
 /// State shared by the locations of a data source.
 struct SharedLogin {
     login: Login,
-    held: RwLock<Option<Arc<Held>>>,
+    held: RwLock<Option<Arc<CachedGrant>>>,
     renewing: tokio::sync::Mutex<()>,
 }
 
-struct Held {
+struct CachedGrant {
     authorization: Secret,
     renew_at: Instant,
 }
@@ -66,7 +66,7 @@ impl Authorized {
     }
 
     /// Returns usable credentials; never `spent`, which the EHR rejected.
-    async fn credentials(&self, spent: Option<&Arc<Held>>) -> Result<Arc<Held>, NoGrant> {
+    async fn credentials(&self, spent: Option<&Arc<CachedGrant>>) -> Result<Arc<CachedGrant>, NoGrant> {
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
@@ -75,29 +75,29 @@ impl Authorized {
         if let Some(held) = self.current(spent) {
             return Ok(held);
         }
-        let held = Arc::new(self.ask().await?);
+        let held = Arc::new(self.request_grant().await?);
         *self.shared.held.write() = Some(held.clone());
         Ok(held)
     }
 
-    fn current(&self, spent: Option<&Arc<Held>>) -> Option<Arc<Held>> {
+    fn current(&self, spent: Option<&Arc<CachedGrant>>) -> Option<Arc<CachedGrant>> {
         let held = self.shared.held.read().clone()?;
         let usable = Instant::now() < held.renew_at && !spent.is_some_and(|spent| Arc::ptr_eq(spent, &held));
         usable.then_some(held)
     }
 
-    async fn ask(&self) -> Result<Held, NoGrant> {
+    async fn request_grant(&self) -> Result<CachedGrant, NoGrant> {
         let asked_at = Instant::now();
         let request = request(&self.shared.login).map_err(NoGrant::Later)?;
         let answer = self.inner.send(request, ASKING).await.map_err(|error| NoGrant::Later(error.to_string()))?;
         let Grant { authorization, life } = granted(&self.shared.login, &answer)?;
-        Ok(Held { authorization, renew_at: asked_at + life - EARLIER.min(life / 10) })
+        Ok(CachedGrant { authorization, renew_at: asked_at + life - EARLIER.min(life / 10) })
     }
 
     async fn exchange(&self, mut request: HttpRequest, ends: Instant) -> Result<HttpResponse, TransportError> {
         // The host sets this header, whatever the guest sent.
         request.headers.retain(|(name, _)| name != "authorization");
-        let mut spent: Option<Arc<Held>> = None;
+        let mut spent: Option<Arc<CachedGrant>> = None;
         loop {
             let late = || NoGrant::Later("the call's time is up".to_owned());
             let asked = timeout_at(ends, self.credentials(spent.as_ref())).await;

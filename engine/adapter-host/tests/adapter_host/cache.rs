@@ -143,14 +143,14 @@ async fn a_slow_compilation_times_out() {
 #[tokio::test]
 async fn an_incompatible_component_is_rejected_with_a_clear_reason() {
     let good = fs::read(hostile()).unwrap();
-    let said = |error: LoadError| error.to_string();
-    assert!(said(refused(b"hello").await).contains("not a component"));
-    assert!(said(refused(b"\0asm\x01\0\0\0").await).contains("core module"));
-    assert!(said(refused(b"\0asm\x0d\0\x01\0").await).contains("does not export practice-sync:ehr/ehr"));
-    assert!(said(refused(&good[..good.len() / 2]).await).contains("not a component"));
-    let other = said(refused(&renamed("@1.0.0", "@2.0.0")).await);
+    let message_of = |error: LoadError| error.to_string();
+    assert!(message_of(refused(b"hello").await).contains("not a component"));
+    assert!(message_of(refused(b"\0asm\x01\0\0\0").await).contains("core module"));
+    assert!(message_of(refused(b"\0asm\x0d\0\x01\0").await).contains("does not export practice-sync:ehr/ehr"));
+    assert!(message_of(refused(&good[..good.len() / 2]).await).contains("not a component"));
+    let other = message_of(refused(&renamed("@1.0.0", "@2.0.0")).await);
     assert_eq!(other, "built for practice-sync:ehr@2.0.0, this engine offers practice-sync:ehr@1.0.0");
-    let wasi = said(refused(&renamed("practice-sync:ehr/log@1.0.0", "wasi:clocksxx/wall-lg@0.2.0")).await);
+    let wasi = message_of(refused(&renamed("practice-sync:ehr/log@1.0.0", "wasi:clocksxx/wall-lg@0.2.0")).await);
     assert!(wasi.contains("wasi:clocksxx/wall-lg@0.2.0") && wasi.contains("without WASI"), "{wasi}");
     let shape = refused(&renamed("gate-closed", "gate-opened")).await;
     assert!(matches!(shape, LoadError::Shape(_)) && shape.to_string().contains("gate-"), "{shape}");

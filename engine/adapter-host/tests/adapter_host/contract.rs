@@ -318,8 +318,8 @@ async fn good_pages_arrive_for_each_resource() {
 
 #[tokio::test]
 async fn a_skipped_record_does_not_block_the_others() {
-    let said = "field born\nof zoe@mail.example is no date";
-    let guest = connected(&[("behaviour", "skipping"), ("text", said)], &TestEhr::ok()).await;
+    let reason = "field born\nof zoe@mail.example is no date";
+    let guest = connected(&[("behaviour", "skipping"), ("text", reason)], &TestEhr::ok()).await;
     let page = guest.pull(Resource::Patients, None, 3, DEADLINE).await.unwrap();
     assert_eq!((page.records.len(), page.skipped.len()), (1, 1));
     let skipped = &page.skipped[0];

@@ -13,7 +13,7 @@ const PAGE_OF_MEMORY: u64 = 64 << 10;
 async fn written_twice(behaviour: &[(&str, &str)], ehr: &Arc<TestEhr>, deadline: Duration) -> CallCosts {
     let host = limited_host(HostLimits::default());
     let adapter = host.load(hostile()).await.unwrap();
-    assert!(host.costs_by_adapter().is_empty(), "that it was tried is nobody's call");
+    assert!(host.costs_by_adapter().is_empty(), "a trial is no call of a location");
     let connected = adapter.connect(connection(behaviour, ehr)).unwrap();
     for key in ["k-1", "k-2"] {
         // The costs are counted for every outcome.

@@ -19,7 +19,7 @@ async fn first() -> Arc<Adapter> {
 #[tokio::test]
 async fn the_released_component_describes_itself() {
     let adapter = first().await;
-    assert_eq!(adapter.sha256(), SHA256, "it is never built anew");
+    assert_eq!(adapter.sha256(), SHA256, "it is never rebuilt");
     assert_eq!((adapter.manifest().id.as_str(), adapter.manifest().contract), ("v1", 1));
     let ehr = adapter.connect(connection(&[], &TestEhr::ok())).unwrap();
     let description = ehr.describe(DEADLINE).await.unwrap();
@@ -98,8 +98,8 @@ async fn the_released_component_writes_and_finds() {
         let text = |body: &Option<Vec<u8>>| String::from_utf8(body.clone().unwrap_or_default()).unwrap();
         seen.iter().map(|request| (format!("{} {}", request.method, request.url.path()), text(&request.body))).collect()
     };
-    let told = |n: usize, body: &str| (format!("POST /base/written/ps-1-{n}"), body.to_owned());
-    assert_eq!(sent, [told(1, "Some(Gender::Female) Ek"), told(2, "100..200"), told(3, "C-1")]);
+    let written = |n: usize, body: &str| (format!("POST /base/written/ps-1-{n}"), body.to_owned());
+    assert_eq!(sent, [written(1, "Some(Gender::Female) Ek"), written(2, "100..200"), written(3, "C-1")]);
     assert_eq!(ehr.find("ps-1-1".into(), booking(), DEADLINE).await.unwrap().unwrap().id, "P-7");
     for (status, expected) in [(404, Ok(None)), (500, Err(Some(std::time::Duration::from_secs(7))))] {
         let practice = TestEhr::new(Does::Answers(status, String::new()));

@@ -116,8 +116,8 @@ async fn a_gated_adapter_needs_a_gate() {
     let mut connection = support::connection(&[], &TestEhr::ok());
     connection.settings.insert("behaviour".into(), Secret::new("gated"));
     let ehr = adapter().await.connect(connection).unwrap();
-    let said = ehr.describe(DEADLINE).await;
-    assert!(matches!(&said, Err(Fault::Unsupported(why)) if why.contains("`workstation`")), "{said:?}");
+    let described = ehr.describe(DEADLINE).await;
+    assert!(matches!(&described, Err(Fault::Unsupported(why)) if why.contains("`workstation`")), "{described:?}");
     let ehr = at(&TestGate::ending([]), &[("behaviour", "gated")], &["/"]).await;
     assert!(ehr.describe(DEADLINE).await.unwrap().gated);
 }

@@ -161,14 +161,17 @@ async fn log_lines_name_adapter_and_location_and_are_rate_limited() {
     let guest = crate::support::connected(&[("behaviour", "huge-text")], &TestEhr::ok()).await;
     guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap();
 
-    let said = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
-    let settings = [("behaviour", "say"), ("text", said), ("api-key", "k3y-of-settings")];
+    let message = "token s3cret, api 'k3y-of-settings', mail ada@mail.example, forged\u{2028}line\u{202e}\u{1b}[2J";
+    let settings = [("behaviour", "say"), ("text", message), ("api-key", "k3y-of-settings")];
     let guest = crate::support::connected(&settings, &TestEhr::ok()).await;
     let reason = guest.pull(Resource::Patients, None, 1, DEADLINE).await.unwrap_err().to_string();
     let expected = "token [redacted], api '[redacted]', mail [redacted], forged line  [2J";
     assert!(reason.ends_with(expected), "{reason}");
     let text = String::from_utf8(lines.text.lock().clone()).unwrap();
-    assert!(text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")), "a cut text is said");
+    assert!(
+        text.lines().any(|line| line.contains("are truncated") && line.contains("texts=1")),
+        "a truncation is logged"
+    );
     let threads = lines.converted_on.lock().clone();
     assert!(
         !threads.is_empty() && threads.iter().all(|name| name == "adapter"),

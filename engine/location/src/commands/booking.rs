@@ -9,7 +9,7 @@ use crate::{
     event::{CancelledBy, KeyPinned, MoveReason},
     random::mix,
     rules::{Candidate, Companion, PatientFacts, patient_reason},
-    schedule::slots::{Fit, Wanted, fits},
+    schedule::slots::{Fit, RequestedSlot, fits},
     settings::Moves,
     state::Key,
     writes::queue::Write,
@@ -69,7 +69,7 @@ impl Location {
             return Ok(Decision::new(Reply::Booked { appointment: known.appointment, replay: true }, Vec::new()));
         }
         let bookings = std::slice::from_ref(book);
-        let visits: Vec<Companion> = Companion::of(book).into_iter().collect();
+        let visits: Vec<Companion> = Companion::from_booking(book).into_iter().collect();
         let key = book.key.as_ref().map(|key| self.pin(cx.now, key, Vec::new()));
         let mut events = Vec::new();
         self.book_member(cx, Member { bookings, visits: &visits, index: 0 }, key, &mut events)?;
@@ -218,17 +218,17 @@ impl Location {
         if self.settings.map_by_operatory && placement.operatory.is_none() {
             return Err(Refusal::OperatoryRequired);
         }
-        let Some(slot) = Slot::of(placement) else {
+        let Some(slot) = Slot::from_placement(placement) else {
             return Err(Refusal::SlotTaken { fit: Fit::OutsideHours, alternatives: Vec::new() });
         };
-        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let requested = RequestedSlot { slot, appointment_type, join_blocks, own };
         let shut = |room| intent.is_some_and(|offer| offer.closed.operatories.contains(&room));
         let hours = self.hours().filter(|hour| !hour.operatory.is_some_and(shut));
-        match fits(hours, &self.state.calendar, &self.settings.zone, &wanted) {
+        match fits(hours, &self.state.calendar, &self.settings.zone, &requested) {
             Fit::Free if !also_taken.iter().any(|other| other.slot.prevents(&slot)) => Ok(()),
             // `Free` if only an earlier member of the request takes the slot.
             fit => {
-                let alternatives = self.alternatives(now, &wanted, intent, &[also_taken, later].concat());
+                let alternatives = self.alternatives(now, &requested, intent, &[also_taken, later].concat());
                 Err(Refusal::SlotTaken { fit, alternatives })
             }
         }
@@ -250,9 +250,9 @@ impl Location {
             return Err(Refusal::NotBookable { rule, instead: in_force.rules.instead });
         }
         let Candidate { slot, appointment_type, join_blocks, own, .. } = candidate;
-        let wanted = Wanted { slot, appointment_type, join_blocks, own };
+        let requested = RequestedSlot { slot, appointment_type, join_blocks, own };
         let others = [wish.also_taken, wish.later].concat();
-        let alternatives = self.alternatives(now, &wanted, Some(offer), &others);
+        let alternatives = self.alternatives(now, &requested, Some(offer), &others);
         Err(Refusal::RulesChanged { rule, alternatives })
     }
 
@@ -272,7 +272,7 @@ impl Location {
     fn candidate<'a>(&self, wish: PlacementRequest<'a>, own: Vec<Holder>) -> Option<Candidate<'a>> {
         let PlacementRequest { placement, appointment_type, join_blocks, intent, also_taken, .. } = wish;
         let offer = intent.filter(|_| !self.settings.rules.is_neutral())?;
-        let (slot, closed, channel) = (Slot::of(placement)?, &offer.closed, offer.channel.as_deref());
+        let (slot, closed, channel) = (Slot::from_placement(placement)?, &offer.closed, offer.channel.as_deref());
         Some(Candidate { slot, appointment_type, join_blocks, own, closed, channel, patient: None, also_taken })
     }
 
@@ -285,14 +285,14 @@ impl Location {
         appointment_type: Option<AppointmentTypeId>,
         join_blocks: bool,
     ) -> Option<OperatoryId> {
-        let theirs = self.hours().filter(|hour| hour.active && hour.provider == provider);
-        let mut operatories: Vec<Option<OperatoryId>> = theirs.map(|hour| hour.operatory).collect();
+        let active_hours = self.hours().filter(|hour| hour.active && hour.provider == provider);
+        let mut operatories: Vec<Option<OperatoryId>> = active_hours.map(|hour| hour.operatory).collect();
         operatories.sort_unstable();
         operatories.dedup();
         let far = |operatory: &Option<OperatoryId>| {
             let slot = Slot { span, provider, operatory: *operatory };
-            let wanted = Wanted { slot, appointment_type, join_blocks, own: Vec::new() };
-            match fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted) {
+            let requested = RequestedSlot { slot, appointment_type, join_blocks, own: Vec::new() };
+            match fits(self.hours(), &self.state.calendar, &self.settings.zone, &requested) {
                 Fit::Free => 0,
                 Fit::Busy(_) => 1,
                 Fit::TypeNotAccepted => 2,
@@ -336,7 +336,7 @@ impl Location {
         if !capabilities.integrated {
             return Ok(events);
         }
-        let placing = || self.state.queue.of(id).filter(|(_, write)| write.work.places());
+        let placing = || self.state.queue.for_appointment(id).filter(|(_, write)| write.work.places());
         if let Some((write, unsent)) = placing().find(|(_, write)| write.withdrawable()) {
             // An unsent insert, reschedule or replacement will send the new placement. Nothing needs to be sent if the
             // EHR has the appointment there already.
@@ -379,7 +379,8 @@ impl Location {
             return Ok(Decision::new(Reply::Cancelled { already: false }, events));
         }
         // An insert that the EHR certainly does not have is withdrawn.
-        let mut inserts = self.state.queue.of(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
+        let mut inserts =
+            self.state.queue.for_appointment(id).filter(|(_, write)| write.work == WriteIntent::CreateAppointment(id));
         if let Some((write, _)) = inserts.next().filter(|(_, write)| write.withdrawable()) {
             self.withdraw(write, id, &mut events);
             return Ok(Decision::new(Reply::Cancelled { already: false }, events));
@@ -430,9 +431,9 @@ impl Location {
 
     /// Returns the ordering key of a new write. Writes of one appointment keep one ordering key, even if the EHR has
     /// changed its patient.
-    pub(crate) fn ordering_key(&self, work: WriteIntent, wanted: OrderingKey) -> OrderingKey {
-        let earlier = work.appointment().and_then(|appointment| self.state.queue.of(appointment).next());
-        earlier.map_or(wanted, |(_, earlier)| earlier.ordering_key)
+    pub(crate) fn ordering_key(&self, work: WriteIntent, requested: OrderingKey) -> OrderingKey {
+        let earlier = work.appointment().and_then(|appointment| self.state.queue.for_appointment(appointment).next());
+        earlier.map_or(requested, |(_, earlier)| earlier.ordering_key)
     }
 }
 

@@ -53,7 +53,7 @@ impl Location {
         }
         let bookings = &group.bookings;
         let appointments: Vec<AppointmentId> = bookings.iter().map(|booking| booking.appointment).collect();
-        let visits: Vec<Companion> = bookings.iter().filter_map(Companion::of).collect();
+        let visits: Vec<Companion> = bookings.iter().filter_map(Companion::from_booking).collect();
         let others = appointments.iter().skip(1).copied().collect();
         let mut key = group.key.as_ref().map(|key| self.pin(cx.now, key, others));
         let mut events = Vec::new();

@@ -196,17 +196,17 @@ impl Location {
     /// `shown` is `None` if the hours are gone in the EHR.
     pub(crate) fn merge_duplicate_hour(
         &self,
-        twin: WorkingHourId,
-        ours: WorkingHourId,
+        duplicate: WorkingHourId,
+        local: WorkingHourId,
         shown: Option<&WorkingHour>,
     ) -> Decision {
         let mut events = Vec::new();
-        if self.state.hours.contains_key(&twin) {
-            events.push(Event::HourGone { hour: twin });
+        if self.state.hours.contains_key(&duplicate) {
+            events.push(Event::HourGone { hour: duplicate });
         }
         match shown {
             Some(shown) => self.pulled_hour(shown, &mut events),
-            None => self.hour_gone(ours.0.into(), &mut events),
+            None => self.hour_gone(local.0.into(), &mut events),
         }
         Decision::new(Reply::Done, events)
     }

@@ -27,7 +27,7 @@ impl Location {
                 capabilities.creates_appointments
             }
             (WriteIntent::CancelReplaced { appointment, replaced }, _) => {
-                let queued = self.state.queue.of(appointment).any(|(_, write)| write.work == retry.work);
+                let queued = self.state.queue.for_appointment(appointment).any(|(_, write)| write.work == retry.work);
                 if queued || self.replaced(appointment, replaced).is_none() {
                     return Err(Refusal::WriteNotFailed);
                 }

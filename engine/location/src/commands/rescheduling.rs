@@ -11,16 +11,16 @@ use crate::{
 impl Location {
     /// Moves an appointment to an offered slot. Checks, in this order: idempotency key, appointment, notice, offer,
     /// type, slot, booking rules, and the EHR. A slot that the appointment has already needs no check and no write.
-    pub(crate) fn reschedule(&self, cx: DecisionContext, wanted: &Reschedule) -> Result<Decision, Refusal> {
-        let (now, id) = (cx.now, wanted.appointment);
-        let OfferedSlot { placement: to, hold, .. } = wanted.offer;
-        if self.known_key(now, wanted.key.as_ref())?.is_some() {
+    pub(crate) fn reschedule(&self, cx: DecisionContext, request: &Reschedule) -> Result<Decision, Refusal> {
+        let (now, id) = (cx.now, request.appointment);
+        let OfferedSlot { placement: to, hold, .. } = request.offer;
+        if self.known_key(now, request.key.as_ref())?.is_some() {
             return Ok(Decision::new(Reply::Rescheduled { replay: true }, Vec::new()));
         }
         let appointment = self.open_appointment(now, id)?;
         let mut events = Vec::new();
         if appointment.placement != to {
-            self.check_reschedule(cx, appointment, wanted)?;
+            self.check_reschedule(cx, appointment, request)?;
             events = self.queue_move(cx, id, appointment, to)?;
         }
         if self.state.holds.contains_key(&hold) {
@@ -28,7 +28,7 @@ impl Location {
             events.insert(0, Event::HoldEnded { hold });
         }
         let pin = |key| Event::KeyUsed { appointment: id, key: self.pin(now, key, Vec::new()) };
-        events.extend(wanted.key.as_ref().map(pin));
+        events.extend(request.key.as_ref().map(pin));
         Ok(Decision::new(Reply::Rescheduled { replay: false }, events))
     }
 
@@ -38,18 +38,18 @@ impl Location {
         &self,
         cx: DecisionContext,
         appointment: &CalendarAppointment,
-        wanted: &Reschedule,
+        request: &Reschedule,
     ) -> Result<(), Refusal> {
-        let (now, id, offer) = (cx.now, wanted.appointment, &wanted.offer);
+        let (now, id, offer) = (cx.now, request.appointment, &request.offer);
         if let Some(notice) = self.change_too_late(now, id, false, offer.channel.as_deref()) {
             return Err(Refusal::ChangeTooLate { notice });
         }
         let held = self.is_held(now, offer);
         let own = vec![Holder::Hold(offer.hold), Holder::Appointment(id), Holder::Vacating(id)];
-        let appointment_type = wanted.appointment_type.or(offer.appointment_type);
+        let appointment_type = request.appointment_type.or(offer.appointment_type);
         let wish = PlacementRequest { appointment_type, ..PlacementRequest::of_offer(offer) };
         check_offer(now, offer, held)?;
-        check_type(appointment, wanted)?;
+        check_type(appointment, request)?;
         self.check_placement(now, wish, own.clone())?;
         if self.is_checked(now, offer, appointment_type) { Ok(()) } else { self.check_slot_rules(now, wish, own) }
     }
@@ -66,7 +66,7 @@ impl Location {
         let mut events = vec![Event::AppointmentChanged { appointment: id, what }];
         let work = WriteIntent::Confirm(id);
         let queued = capabilities.integrated && capabilities.confirms;
-        let unsent = self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        let unsent = self.state.queue.for_appointment(id).any(|(_, write)| write.work == work && write.withdrawable());
         if let Some(patient) = appointment.patient.filter(|_| queued && !unsent) {
             self.check_queue(1, self.settings.write.max_changes())?;
             self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);
@@ -77,10 +77,10 @@ impl Location {
 
 /// Refuses an offer for another type that would change the length of the visit. If the length is the same, the hours
 /// and rules for the type of the visit decide about the slot.
-fn check_type(appointment: &CalendarAppointment, wanted: &Reschedule) -> Result<(), Refusal> {
-    let offer = &wanted.offer;
+fn check_type(appointment: &CalendarAppointment, request: &Reschedule) -> Result<(), Refusal> {
+    let offer = &request.offer;
     let differs = offer.placement.span.length() != appointment.placement.span.length();
-    match wanted.appointment_type.filter(|kind| differs && offer.appointment_type != Some(*kind)) {
+    match request.appointment_type.filter(|kind| differs && offer.appointment_type != Some(*kind)) {
         Some(appointment_type) => Err(Refusal::OfferOfOtherType { appointment_type }),
         None => Ok(()),
     }

@@ -91,13 +91,13 @@ impl Location {
     ) -> Result<Decision, Refusal> {
         let (capabilities, rules) = (&self.settings.capabilities, &self.settings.write);
         let patient = self.synced_appointment(id)?.patient;
-        let wanted = [
+        let changed = [
             (what.confirmation, capabilities.confirms),
             (what.check_in, capabilities.checks_in),
             (what.note, capabilities.notes),
         ];
         let integrated = capabilities.integrated;
-        if integrated && wanted.iter().any(|(wanted, able)| *wanted && !able) {
+        if integrated && changed.iter().any(|(changed, able)| *changed && !able) {
             return Err(Refusal::NotSupportedByEhr);
         }
         let mut events = Vec::new();
@@ -110,7 +110,8 @@ impl Location {
         if what != ChangedDetails::default() {
             events.push(Event::AppointmentChanged { appointment: id, what });
         }
-        let unsent = |work| self.state.queue.of(id).any(|(_, write)| write.work == work && write.withdrawable());
+        let unsent =
+            |work| self.state.queue.for_appointment(id).any(|(_, write)| write.work == work && write.withdrawable());
         for work in what.works(id).filter(|work| !unsent(*work)) {
             if let Some(patient) = patient.filter(|_| integrated) {
                 self.queue_write(cx, &mut events, work, OrderingKey::Patient(patient), None);

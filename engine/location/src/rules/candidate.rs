@@ -24,8 +24,8 @@ pub struct Companion {
 
 impl Companion {
     /// Returns the visit of a booking, or `None` if it names no provider.
-    pub(crate) fn of(booking: &Book) -> Option<Companion> {
-        let slot = Slot::of(&booking.offer.placement)?;
+    pub(crate) fn from_booking(booking: &Book) -> Option<Companion> {
+        let slot = Slot::from_placement(&booking.offer.placement)?;
         Some(Companion { slot, appointment_type: booking.offer.appointment_type })
     }
 }
@@ -51,7 +51,7 @@ pub struct Candidate<'a> {
 
 impl Candidate<'_> {
     /// Returns the placements of the same request that prevent the provider from working in the operatory.
-    pub(super) fn taken_here(&self) -> impl Iterator<Item = &Slot> {
+    pub(super) fn conflicting_slots(&self) -> impl Iterator<Item = &Slot> {
         let Slot { provider, operatory, .. } = self.slot;
         let columns = [operatory.map(Column::Operatory), Some(Column::Provider(provider))];
         let slots = self.also_taken.iter().map(|other| &other.slot);

@@ -12,7 +12,7 @@ use crate::{
     Zone,
     schedule::{
         calendar::Entry,
-        slots::{Fit, Wanted, fits},
+        slots::{Fit, RequestedSlot, fits},
     },
 };
 
@@ -47,13 +47,13 @@ impl Location {
             return Some(Reason::ScheduleNotRead);
         }
         let Candidate { slot, appointment_type, join_blocks, closed, .. } = candidate;
-        let wanted = Wanted {
+        let requested = RequestedSlot {
             slot: *slot,
             appointment_type: *appointment_type,
             join_blocks: *join_blocks,
             own: candidate.own.clone(),
         };
-        match fits(self.hours(), &self.state.calendar, &self.settings.zone, &wanted) {
+        match fits(self.hours(), &self.state.calendar, &self.settings.zone, &requested) {
             Fit::OutsideHours => Some(self.reason_outside_hours(slot)),
             Fit::TypeNotAccepted => Some(Reason::TypeNotOfferedHere),
             Fit::Free | Fit::Busy(_) if closed.appointment_type => Some(Reason::TypeNotBookableOnline),
@@ -62,7 +62,7 @@ impl Location {
             }
             Fit::Busy(_) => Some(self.reason_of_busy(candidate)),
             Fit::Free => {
-                let taken = candidate.taken_here().any(|other| other.span.overlaps(slot.span));
+                let taken = candidate.conflicting_slots().any(|other| other.span.overlaps(slot.span));
                 taken.then(|| self.reason_of_busy(candidate))
             }
         }
@@ -80,8 +80,8 @@ impl Location {
         if works.next().is_some() {
             return Reason::OutsideHours;
         }
-        let mut theirs = self.state.hours.values().filter(|hour| hour.provider == slot.provider).peekable();
-        let is_inactive = theirs.peek().is_some() && theirs.all(|hour| !hour.active);
+        let mut hours = self.state.hours.values().filter(|hour| hour.provider == slot.provider).peekable();
+        let is_inactive = hours.peek().is_some() && hours.all(|hour| !hour.active);
         if is_inactive { Reason::ProviderInactive } else { Reason::NoWorkingHours }
     }
 
@@ -96,7 +96,8 @@ impl Location {
             Holder::Appointment(id) if self.is_block(id) => Reason::Blocked,
             Holder::Appointment(_) | Holder::Vacating(_) => Reason::Taken,
         });
-        let of_request = candidate.taken_here().filter(|other| other.span.overlaps(first)).map(|_| Reason::Taken);
+        let of_request =
+            candidate.conflicting_slots().filter(|other| other.span.overlaps(first)).map(|_| Reason::Taken);
         reasons.chain(of_request).min().unwrap_or(Reason::TooShort)
     }
 
@@ -150,8 +151,10 @@ impl Location {
         let own = (in_force.rules.buffer_before, in_force.rules.buffer_after);
         let is_near = |other: &Companion| {
             let is_same = other.appointment_type == candidate.appointment_type;
-            let theirs = if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
-            other.slot.column() == slot.column() && with_buffers(other.slot.span, theirs, own).overlaps(slot.span)
+            let other_buffers =
+                if is_same { own } else { in_force.buffers_of(other.appointment_type, candidate.channel) };
+            other.slot.column() == slot.column()
+                && with_buffers(other.slot.span, other_buffers, own).overlaps(slot.span)
         };
         others.any(|entry| self.span_with_buffers(in_force, entry).overlaps(slot.span))
             || candidate.also_taken.iter().any(is_near)
@@ -161,7 +164,7 @@ impl Location {
     /// one. Appointments of the EHR have no buffers, and blocks of unavailable time need none.
     pub(super) fn span_with_buffers(&self, in_force: &RulesInForce<'_>, entry: &Entry) -> Span {
         let new = (in_force.rules.buffer_before, in_force.rules.buffer_after);
-        let theirs = match entry.holder {
+        let entry_buffers = match entry.holder {
             Holder::Hold(id) => {
                 let hold = self.state.holds.get(&id);
                 in_force.set.buffers(hold.and_then(|hold| hold.appointment_type))
@@ -174,7 +177,7 @@ impl Location {
                 Some(CalendarAppointment { insert: Insert::Pulled, .. }) | None => (0, 0),
             },
         };
-        with_buffers(entry.span, theirs, new)
+        with_buffers(entry.span, entry_buffers, new)
     }
 }
 

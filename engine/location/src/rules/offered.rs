@@ -13,7 +13,7 @@ use crate::{
     command::{Closed, OfferedSlot},
     schedule::{
         calendar::Entry,
-        slots::{Restrictions, Wanted, free_slots, nearest_by, next_available_by, restricted_slots},
+        slots::{RequestedSlot, Restrictions, free_slots, nearest_by, next_available_by, restricted_slots},
     },
 };
 
@@ -59,7 +59,7 @@ impl Location {
     pub(crate) fn alternatives(
         &self,
         now: Timestamp,
-        wanted: &Wanted,
+        requested: &RequestedSlot,
         intent: Option<&OfferedSlot>,
         others: &[Companion],
     ) -> Vec<Slot> {
@@ -67,15 +67,18 @@ impl Location {
         let nothing = Closed::default();
         let (closed, channel) = intent.map_or((&nothing, None), |offer| (&offer.closed, offer.channel.as_deref()));
         let hours = self.open_hours(closed);
-        let in_force = intent.filter(|_| !rules.is_neutral()).map(|_| rules.in_force(wanted.appointment_type, channel));
+        let in_force =
+            intent.filter(|_| !rules.is_neutral()).map(|_| rules.in_force(requested.appointment_type, channel));
         // A hold stays taken, because an alternative has another token.
         let moving: Vec<Holder> =
-            wanted.own.iter().copied().filter(|holder| !matches!(holder, Holder::Hold(_))).collect();
+            requested.own.iter().copied().filter(|holder| !matches!(holder, Holder::Hold(_))).collect();
         let capabilities = &self.settings.capabilities;
         let is_vacated = !capabilities.integrated || capabilities.reschedules;
         let calendar = self.state.calendar.without(if is_vacated { &moving[..] } else { &[] });
         let present = moving.iter().find_map(|holder| match holder {
-            Holder::Appointment(id) => self.state.appointments.get(id).and_then(|it| Slot::of(&it.placement)),
+            Holder::Appointment(id) => {
+                self.state.appointments.get(id).and_then(|it| Slot::from_placement(&it.placement))
+            }
             Holder::Vacating(_) | Holder::Hold(_) => None,
         });
         let search = |query: &SlotQuery| {
@@ -93,9 +96,9 @@ impl Location {
         let slots: Vec<Slot> = others.iter().map(|other| other.slot).collect();
         // The rules may refuse some of them because of the other visits.
         let margin = if in_force.is_some() { others.len().saturating_mul(count) } else { 0 };
-        let mut found = nearest_by(search, zone, wanted, now, count.saturating_add(margin), &slots);
+        let mut found = nearest_by(search, zone, requested, now, count.saturating_add(margin), &slots);
         if let Some(in_force) = in_force.as_ref().filter(|_| !others.is_empty()) {
-            let Wanted { appointment_type, join_blocks, ref own, .. } = *wanted;
+            let RequestedSlot { appointment_type, join_blocks, ref own, .. } = *requested;
             found.retain(|slot| {
                 let (slot, own) = (*slot, own.clone());
                 let patient = None;

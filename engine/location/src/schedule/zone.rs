@@ -188,7 +188,7 @@ pub enum ZoneError {
 impl fmt::Display for ZoneError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ZoneError::NoBeginning => f.write_str("a zone's first change must stand at the beginning of time"),
+            ZoneError::NoBeginning => f.write_str("a zone's first change must be at the beginning of time"),
             ZoneError::TooManyChanges(count) => write!(f, "a zone of {count} changes; at most {}", Zone::MAX_CHANGES),
             ZoneError::OutOfOrder(at) => {
                 write!(f, "the zone's change at {} ms does not follow the one before it", at.0)

@@ -125,10 +125,10 @@ impl Location {
             decision.events.push(Event::ReadAnew { resource });
             cursor = None;
         }
-        self.ask_for_page(cx, resource, cursor, None, decision);
+        self.request_page(cx, resource, cursor, None, decision);
     }
 
-    fn ask_for_page(
+    fn request_page(
         &self,
         cx: DecisionContext,
         resource: Resource,
@@ -203,16 +203,7 @@ impl Location {
                 return Decision::new(Reply::PageIgnored, events);
             }
         };
-        let outdated = page.outdated
-            || page
-                .appointments
-                .iter()
-                .any(|record| written_during_pull.contains(&record.id.0) && self.differs_from_state(record))
-            || page
-                .hours
-                .iter()
-                .any(|hour| written_during_pull.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour));
-        if outdated {
+        if self.is_outdated(page, written_during_pull) {
             let mut decision = Decision::new(Reply::PageIgnored, events);
             self.read_again(cx, resource, "the page is older than what was written meanwhile", &mut decision);
             return decision;
@@ -241,31 +232,7 @@ impl Location {
             return self.delete_some(cx, resource, page, &deleted);
         }
         let barren = deleted.is_empty() && page.past_deleted.is_empty() && !page.news;
-        let mut keep = Vec::new();
-        // The later of two copies of a record counts.
-        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
-        // Before an event by which their visit leaves the EHR.
-        page.late.iter().for_each(|late| self.cancel_late(cx, late, &mut events));
-        for record in latest.values() {
-            self.pulled_appointment(cx, record, &mut keep, &mut events);
-        }
-        page.replaced.iter().for_each(|shown| self.replaced_shown(shown, &mut events));
-        page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, &mut events));
-        for hour in &page.hours {
-            self.pulled_hour(hour, &mut events);
-        }
-        for operatory in &page.operatories {
-            if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
-                events.push(Event::OperatoryPulled(*operatory));
-            }
-        }
-        let cancelled = |id: &u64| {
-            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
-        };
-        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
-            self.deleted(resource, id, &mut events);
-        }
-        events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
+        let keep = self.apply_records(cx, resource, page, deleted, &mut events);
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         let (records, estimate) = (page.records, page.estimate);
         let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some() && !short);
@@ -286,7 +253,7 @@ impl Location {
             short,
             // The sweep reaches and deletes the records that this page reports as deleted.
             missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
-            shown_again: self.shown_again(resource, page),
+            shown_again: self.missing_on_page(resource, page),
         });
         let mut decision = Decision::new(Reply::PageApplied { keep }, events);
         if sweeping {
@@ -294,15 +261,59 @@ impl Location {
             let unconfirmed = BTreeSet::new();
             let known = page.known;
             decision.events.push(Event::Swept { resource, known, missing, next, counted: false, unconfirmed });
-        } else if self.may_ask(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
-            self.ask_at_once(cx, resource, cursor, (last, barren), &mut decision);
+        } else if self.may_request(cx.now) || (!last && self.prefetched(cx.now, resource).is_some()) {
+            self.request_next(cx, resource, cursor, (last, barren), &mut decision);
         }
         decision
     }
 
+    /// Returns `true` if the page is older than something written during its request.
+    fn is_outdated(&self, page: &PulledPage, written: &BTreeSet<u64>) -> bool {
+        page.outdated
+            || page.appointments.iter().any(|record| written.contains(&record.id.0) && self.differs_from_state(record))
+            || page.hours.iter().any(|hour| written.contains(&hour.id.0.into()) && self.hour_differs_from_state(hour))
+    }
+
+    /// Applies the records of a page, of which the later of two copies counts. Returns the appointments with a local
+    /// change in flight.
+    fn apply_records(
+        &self,
+        cx: DecisionContext,
+        resource: Resource,
+        page: &PulledPage,
+        deleted: BTreeSet<u64>,
+        events: &mut Vec<Event>,
+    ) -> Vec<AppointmentId> {
+        let mut keep = Vec::new();
+        let latest: BTreeMap<_, _> = page.appointments.iter().map(|record| (record.id, record)).collect();
+        // Before an event by which their visit leaves the EHR.
+        page.late.iter().for_each(|late| self.cancel_late(cx, late, events));
+        for record in latest.values() {
+            self.pulled_appointment(cx, record, &mut keep, events);
+        }
+        page.replaced.iter().for_each(|shown| self.replaced_shown(shown, events));
+        page.old.iter().for_each(|(id, placement)| self.old_shown(*id, *placement, events));
+        for hour in &page.hours {
+            self.pulled_hour(hour, events);
+        }
+        for operatory in &page.operatories {
+            if self.state.operatories.get(&operatory.id) != Some(&operatory.active) {
+                events.push(Event::OperatoryPulled(*operatory));
+            }
+        }
+        let cancelled = |id: &u64| {
+            resource == Resource::Appointments && latest.get(&AppointmentId(*id)).is_some_and(|record| record.cancelled)
+        };
+        for id in deleted.into_iter().filter(|id| !cancelled(id)) {
+            self.deleted(resource, id, events);
+        }
+        events.extend(page.past_deleted.iter().map(|id| past_gone(*id)));
+        keep
+    }
+
     /// Requests the next page, or the first page of the next resource, in the same commit. Commits take most of the
     /// time of a cycle with few changes.
-    pub(super) fn ask_at_once(
+    pub(super) fn request_next(
         &self,
         cx: DecisionContext,
         resource: Resource,
@@ -314,13 +325,13 @@ impl Location {
         let Some(mut cycle) = pulls.cycle.clone() else { return };
         if !last {
             cycle.page(resource, barren);
-            if resource != Resource::Appointments && self.still_requested(resource) && self.may_ask(cx.now) {
+            if resource != Resource::Appointments && self.still_requested(resource) && self.may_request(cx.now) {
                 if let Some(plan) = self.next_of(&cycle, true) {
                     self.start_pass(cx, &cycle, plan.resource, decision);
                 }
             } else if self.enough(&cycle, resource).is_none() {
                 let prefetched = self.prefetched(cx.now, resource);
-                self.ask_for_page(cx, resource, Some(cursor), prefetched, decision);
+                self.request_page(cx, resource, Some(cursor), prefetched, decision);
             }
             return;
         }
@@ -342,14 +353,14 @@ impl Location {
         let awaited = |calling: &PullCall| calling.call == call && calling.resource == resource && now < calling.until;
         let mut cycle = pulls.cycle.clone()?;
         cycle.page(resource, false);
-        let may_ask = pulls.calling.as_ref().is_some_and(awaited)
+        let may_request = pulls.calling.as_ref().is_some_and(awaited)
             && self.enough(&cycle, resource).is_none()
             && (resource == Resource::Appointments || pulls.schedule.requested.is_none())
             && !self.state.is_reading_suspended()
             // The bucket must have room for another call in addition to the reserved one.
             && self.settings.quota.burst > 1
-            && self.requests_left(now) > requests;
-        if !may_ask {
+            && self.available_requests(now) > requests;
+        if !may_request {
             return None;
         }
         self.prefetch = Some(Prefetch { after: call, resource, asked_at: now, written: BTreeSet::new() });
@@ -376,7 +387,7 @@ impl Location {
     }
 
     /// Returns the number of calls that may start now.
-    pub(crate) fn requests_left(&self, now: Timestamp) -> u32 {
+    pub(crate) fn available_requests(&self, now: Timestamp) -> u32 {
         let available = self.state.quota.available(self.settings.quota, now);
         available.saturating_sub(u32::from(self.prefetch.is_some()))
     }
@@ -388,15 +399,15 @@ impl Location {
         self.state.quota.next_at(Quota { burst, ..quota }, due)
     }
 
-    pub(super) fn may_ask(&self, now: Timestamp) -> bool {
-        !self.state.is_reading_suspended() && self.requests_left(now) > 0
+    pub(super) fn may_request(&self, now: Timestamp) -> bool {
+        !self.state.is_reading_suspended() && self.available_requests(now) > 0
     }
 
     /// Requests a page again from the same cursor, because it may be older than changes made meanwhile.
     pub(super) fn read_again(&self, cx: DecisionContext, resource: Resource, why: &str, decision: &mut Decision) {
-        if self.may_ask(cx.now) {
+        if self.may_request(cx.now) {
             let cursor = self.state.pulls.cursors.get(&resource).cloned();
-            self.ask_for_page(cx, resource, cursor, None, decision);
+            self.request_page(cx, resource, cursor, None, decision);
         } else {
             // The request waits for the quota, or until reading resumes.
             let (reason, retry_at) = (why.to_owned(), cx.now);

@@ -94,8 +94,8 @@ impl Location {
         }
         events.push(Event::SweepEnded { resource });
         let mut decision = Decision::new(Reply::Done, events);
-        if self.may_ask(cx.now) {
-            self.ask_at_once(cx, resource, String::new(), (true, false), &mut decision);
+        if self.may_request(cx.now) {
+            self.request_next(cx, resource, String::new(), (true, false), &mut decision);
         }
         decision
     }

@@ -11,12 +11,12 @@ impl Location {
     pub(crate) fn merge_duplicate(
         &self,
         cx: DecisionContext,
-        twin: AppointmentId,
+        duplicate: AppointmentId,
         record: &PulledAppointment,
     ) -> Decision {
         let mut events = Vec::new();
-        if self.holds(Resource::Appointments, twin.0) {
-            self.gone(twin, &mut events);
+        if self.holds(Resource::Appointments, duplicate.0) {
+            self.gone(duplicate, &mut events);
         }
         self.pulled_appointment(cx, record, &mut Vec::new(), &mut events);
         Decision::new(Reply::Done, events)
@@ -39,10 +39,13 @@ impl Location {
         events: &mut Vec<Event>,
     ) {
         let known = self.state.appointments.get(&record.id);
-        if known.is_some_and(|ours| ours.insert == Insert::Pending) {
+        if known.is_some_and(|local| local.insert == Insert::Pending) {
             // A pulled record of a pending insert proves that our write created it.
-            let insert =
-                self.state.queue.of(record.id).find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
+            let insert = self
+                .state
+                .queue
+                .for_appointment(record.id)
+                .find(|(_, w)| w.work == WriteIntent::CreateAppointment(record.id));
             match insert {
                 Some((id, write)) => self.written(cx, id, write, Some(&record.written), events),
                 None => {
@@ -83,7 +86,7 @@ impl Location {
     fn changing(&self, id: AppointmentId, events: &[Event]) -> bool {
         let changes =
             |work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_) | WriteIntent::Cancel(_));
-        let mut writes = self.state.queue.of(id);
+        let mut writes = self.state.queue.for_appointment(id);
         writes.any(|(write, pending)| {
             changes(pending.work) && !events.iter().any(|event| event.write_done() == Some(write))
         })
@@ -91,25 +94,25 @@ impl Location {
 
     /// Returns `true` if a pulled appointment differs from the known state.
     pub(super) fn differs_from_state(&self, record: &PulledAppointment) -> bool {
-        let Some(ours) = self.state.appointments.get(&record.id) else { return !record.cancelled };
-        let in_place = ours.in_place() && ours.placement == record.placement;
-        let known = ours.patient == record.patient
-            && ours.appointment_type == record.appointment_type
-            && ours.unavailable == record.unavailable
-            && ours.in_ehr()
-            && ours.confirmed == Some(record.placement)
+        let Some(local) = self.state.appointments.get(&record.id) else { return !record.cancelled };
+        let in_place = local.in_place() && local.placement == record.placement;
+        let known = local.patient == record.patient
+            && local.appointment_type == record.appointment_type
+            && local.unavailable == record.unavailable
+            && local.in_ehr()
+            && local.confirmed == Some(record.placement)
             && (in_place || self.changing(record.id, &[]));
         record.cancelled || !known
     }
 
     /// Reports the pending bookings whose slot the appointment takes: same operatory or, if it has none, same provider.
     pub(super) fn report_conflicts(&self, record: &PulledAppointment, events: &mut Vec<Event>) {
-        let theirs = record.placement;
-        let taken = |ours: Placement| {
-            ours.span.overlaps(theirs.span)
-                && match theirs.operatory {
-                    Some(operatory) => ours.operatory == Some(operatory),
-                    None => theirs.provider.is_some() && ours.provider == theirs.provider,
+        let pulled = record.placement;
+        let taken = |place: Placement| {
+            place.span.overlaps(pulled.span)
+                && match pulled.operatory {
+                    Some(operatory) => place.operatory == Some(operatory),
+                    None => pulled.provider.is_some() && place.provider == pulled.provider,
                 }
         };
         for ours in self.state.queue.inserts().filter(|ours| *ours != record.id) {

@@ -185,7 +185,7 @@ pub struct Progress {
 
 impl Progress {
     /// Counts an applied page.
-    pub fn page(&mut self, at: Timestamp, shown: PageShown) {
+    pub fn page(&mut self, at: Timestamp, shown: PageSummary) {
         if !self.running {
             // A pass over changes does not replace a whole pass that was short.
             let short = self.short && !shown.whole;
@@ -203,7 +203,7 @@ impl Progress {
 
 /// The properties of a page that matter to its pass.
 #[derive(Clone, Copy, Debug)]
-pub struct PageShown {
+pub struct PageSummary {
     pub records: u32,
     /// Number of records that are new to the whole pass.
     pub distinct: u32,
@@ -232,8 +232,8 @@ impl Pulls {
 
     /// Updates the skipped records of a resource after a page. Once a whole pass has `ended`, records that it did not
     /// skip are removed.
-    pub fn note_skipped(&mut self, resource: Resource, call: u64, told: (&[Skipped], &[String]), ended: Option<u64>) {
-        let (skipped, read) = told;
+    pub fn note_skipped(&mut self, resource: Resource, call: u64, page: (&[Skipped], &[String]), ended: Option<u64>) {
+        let (skipped, read) = page;
         let known = self.skipped.entry(resource).or_default();
         for id in read {
             known.remove(id);
@@ -257,7 +257,7 @@ impl Pulls {
         &mut self,
         at: Timestamp,
         resource: Resource,
-        shown: PageShown,
+        shown: PageSummary,
         missing: &BTreeSet<u64>,
     ) -> (u64, u64) {
         self.progress.entry(resource).or_default().page(at, shown);
@@ -348,7 +348,7 @@ impl Pulls {
     }
 
     /// Removes records that were shown again from the missing ones.
-    pub fn shown_again(&mut self, resource: Resource, ids: &[u64]) {
+    pub fn clear_missing(&mut self, resource: Resource, ids: &[u64]) {
         if let Some(sweep) = self.sweep.as_mut().filter(|sweep| sweep.resource == resource) {
             sweep.unconfirmed.retain(|id| !ids.contains(id));
         }
@@ -361,7 +361,7 @@ impl Pulls {
     }
 
     /// Schedules a cycle now, or right after the running one.
-    pub fn ask_for_cycle(&mut self, at: Timestamp) {
+    pub fn request_cycle(&mut self, at: Timestamp) {
         self.next_cycle = at;
         self.again = self.cycle.is_some();
     }

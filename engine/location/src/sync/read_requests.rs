@@ -19,7 +19,7 @@ impl Pulls {
         Cycle { appointments_only: only, ..Cycle::default() }
     }
 
-    pub(crate) fn page_asked(&mut self, resource: Resource, asked_at: Timestamp) {
+    pub(crate) fn page_requested(&mut self, resource: Resource, asked_at: Timestamp) {
         let continues = self.progress.get(&resource).is_some_and(|progress| progress.running);
         if resource == Resource::Appointments && !(continues && self.schedule.asked.is_some()) {
             self.schedule.asked = Some(asked_at);
@@ -27,7 +27,7 @@ impl Pulls {
     }
 
     /// Records that a resource is read from its beginning.
-    pub(crate) fn read_anew(&mut self, resource: Resource) {
+    pub(crate) fn restart_reading(&mut self, resource: Resource) {
         self.needs_full_pass.remove(&resource);
         self.cursors.remove(&resource);
         self.passes.remove(&resource);
@@ -42,7 +42,7 @@ impl Pulls {
     /// Records a request for a read of the appointments or, with `everything`, for a cycle.
     pub(crate) fn read_requested(&mut self, at: Timestamp, everything: bool) {
         if everything {
-            self.ask_for_cycle(at);
+            self.request_cycle(at);
         } else {
             self.schedule.requested = Some(at);
         }
@@ -154,8 +154,8 @@ impl Location {
     /// Requests a read of the appointments or, with `everything`, a cycle. Times of retries and the circuit breaker
     /// stay unchanged.
     pub(crate) fn request_read(&self, everything: bool) -> Decision {
-        let wanted = if everything { !self.plan().is_empty() } else { self.reads_appointments() };
-        let events = if wanted { vec![Event::ReadRequested { everything }] } else { Vec::new() };
+        let has_work = if everything { !self.plan().is_empty() } else { self.reads_appointments() };
+        let events = if has_work { vec![Event::ReadRequested { everything }] } else { Vec::new() };
         Decision::new(Reply::Done, events)
     }
 

@@ -28,7 +28,7 @@ impl Location {
         for event in events {
             after.evolve(cx.now, event);
         }
-        let mut quota = after.requests_left(cx.now);
+        let mut quota = after.available_requests(cx.now);
         after.start_writes(cx, &mut quota, &mut started);
         (started.events, started.calls)
     }

@@ -226,7 +226,7 @@ impl Queue {
 
     /// Returns the unfinished writes of an appointment, in order. All of them have one ordering key, even if the EHR
     /// has changed the patient.
-    pub fn of(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
+    pub fn for_appointment(&self, appointment: AppointmentId) -> impl Iterator<Item = (WriteId, &Write)> {
         self.appointments.get(&appointment).into_iter().flatten().map(|id| (*id, &self.writes[id]))
     }
 

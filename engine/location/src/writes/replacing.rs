@@ -30,10 +30,10 @@ impl Location {
         (appointment, written): (AppointmentId, &Written),
         events: &mut Vec<Event>,
     ) {
-        let Some(ours) = self.state.appointments.get(&appointment) else { return };
-        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(ours.placement));
-        let (from, written) = (ours.confirmed, written.clone());
-        let superfluous = ours.gone;
+        let Some(local) = self.state.appointments.get(&appointment) else { return };
+        let (replaced, to) = (self.next_write(events), write.sent.unwrap_or(local.placement));
+        let (from, written) = (local.confirmed, written.clone());
+        let superfluous = local.gone;
         events.push(Event::Replacement(if superfluous {
             Replacement::Late { appointment, replaced, at: to, visit: None, written }
         } else {
@@ -52,9 +52,10 @@ impl Location {
         (ended, in_ehr): (WriteId, Option<Placement>),
         events: &mut Vec<Event>,
     ) {
-        let place = self.state.appointments.get(&id).map(|ours| ours.placement);
+        let place = self.state.appointments.get(&id).map(|local| local.placement);
         let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
-        let needless = self.state.queue.of(id).filter(|(other, write)| *other != ended && is_unsent(write));
+        let needless =
+            self.state.queue.for_appointment(id).filter(|(other, write)| *other != ended && is_unsent(write));
         for (write, unsent) in needless.filter(|_| place.is_some() && place == in_ehr) {
             events.push(Event::WriteDone { write, work: unsent.work, written: None });
         }
@@ -73,7 +74,7 @@ impl Location {
             Some(at) => events.push(Event::Replacement(Replacement::Shown { appointment, replaced, at })),
             None => {
                 let work = WriteIntent::CancelReplaced { appointment, replaced };
-                let queued = self.state.queue.of(appointment).filter(|(_, write)| write.work == work);
+                let queued = self.state.queue.for_appointment(appointment).filter(|(_, write)| write.work == work);
                 events.extend(queued.map(|(write, _)| Event::WriteDone { write, work, written: None }));
                 events.push(gone);
             }
@@ -137,13 +138,13 @@ impl Location {
         events: &mut Vec<Event>,
     ) {
         let is_unsent = |write: &Write| write.withdrawable() && write.work == WriteIntent::Replace(id);
-        for (write, unsent) in self.state.queue.of(id).filter(|(_, write)| is_unsent(write)) {
+        for (write, unsent) in self.state.queue.for_appointment(id).filter(|(_, write)| is_unsent(write)) {
             events.push(Event::withdrawn(write, unsent.work, CANCELLED_UNSENT));
         }
         let Some(patient) = appointment.patient else { return };
         for Replaced { write: replaced, .. } in &appointment.replaced {
             let work = WriteIntent::CancelReplaced { appointment: id, replaced: *replaced };
-            if self.state.queue.of(id).all(|(_, write)| write.work != work) {
+            if self.state.queue.for_appointment(id).all(|(_, write)| write.work != work) {
                 self.queue_write(cx, events, work, OrderingKey::Patient(patient), None);
             }
         }
@@ -151,7 +152,7 @@ impl Location {
 
     /// Returns `true` if a replacement of the appointment may have reached the EHR.
     pub(crate) fn may_be_replaced(&self, id: AppointmentId) -> bool {
-        let mut writes = self.state.queue.of(id);
+        let mut writes = self.state.queue.for_appointment(id);
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id) && !write.withdrawable())
     }
 
@@ -159,7 +160,7 @@ impl Location {
     /// `events`. The old appointment may be cancelled because the replacement was done since the backup.
     pub(crate) fn may_have_been_replaced(&self, id: AppointmentId, events: &[Event]) -> bool {
         let is_proven = |write| events.iter().any(|event| event.write_done() == Some(write));
-        let mut writes = self.state.queue.of(id);
+        let mut writes = self.state.queue.for_appointment(id);
         writes.any(|(write, queued)| queued.work == WriteIntent::Replace(id) && queued.restored && !is_proven(write))
     }
 
@@ -221,7 +222,7 @@ impl State {
     pub(crate) fn left_ehr(&mut self, id: AppointmentId) {
         self.conflicts.remove(&id);
         let replaced = self.appointments.get(&id).is_some_and(|a| !a.replaced.is_empty());
-        if replaced || self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+        if replaced || self.queue.for_appointment(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
             self.change_appointment(id, |a| (a.cancelling, a.gone, a.confirmed) = (true, true, None));
         } else {
             self.remove_appointment(id);
@@ -231,7 +232,7 @@ impl State {
     /// Removes a gone appointment if neither a replaced one nor a replacement in flight is left.
     pub(crate) fn remove_if_over(&mut self, id: AppointmentId) {
         let over = self.appointments.get(&id).is_some_and(|a| a.gone && a.replaced.is_empty());
-        if over && !self.queue.of(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
+        if over && !self.queue.for_appointment(id).any(|(_, write)| write.work == WriteIntent::Replace(id)) {
             self.remove_appointment(id);
         }
     }

@@ -305,8 +305,11 @@ impl Location {
     /// Returns `None` if the EHR certainly does not have it.
     fn place_in_ehr(&self, id: AppointmentId) -> Option<Placement> {
         let confirmed = self.state.appointments.get(&id).and_then(|a| a.confirmed);
-        let inserts =
-            self.state.queue.of(id).filter(|(_, write)| matches!(write.work, WriteIntent::CreateAppointment(_)));
+        let inserts = self
+            .state
+            .queue
+            .for_appointment(id)
+            .filter(|(_, write)| matches!(write.work, WriteIntent::CreateAppointment(_)));
         confirmed.or_else(|| inserts.filter(|(_, write)| !write.withdrawable()).find_map(|(_, write)| write.sent))
     }
 
@@ -326,7 +329,7 @@ impl Location {
     }
 
     fn later(&self, appointment: AppointmentId, except: WriteId) -> impl Iterator<Item = (WriteId, &Write)> {
-        self.state.queue.of(appointment).filter(move |(other, _)| *other != except)
+        self.state.queue.for_appointment(appointment).filter(move |(other, _)| *other != except)
     }
 
     /// Handles an appointment that was removed or cancelled in the EHR. A pending cancellation has reached its aim;
@@ -345,7 +348,7 @@ impl Location {
             WriteIntent::Replace(_) => !write.withdrawable(),
             _ => false,
         };
-        let pending = self.state.queue.of(appointment).filter(|(write, _)| !done.contains(write));
+        let pending = self.state.queue.for_appointment(appointment).filter(|(write, _)| !done.contains(write));
         for (write, pending) in pending.filter(|(_, pending)| !stays(pending)) {
             events.push(match pending.work {
                 work @ WriteIntent::Cancel(_) => {

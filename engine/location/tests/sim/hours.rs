@@ -16,7 +16,7 @@ use location::{
 use super::{Sim, ehr::FIRST_HOUR};
 
 /// Offset of our ids for hours that the EHR showed before they could be matched with ours.
-const TWINS: u32 = 10_000;
+const DUPLICATES: u32 = 10_000;
 const OURS: u32 = 1_000;
 
 #[derive(Default)]
@@ -31,14 +31,14 @@ pub struct HourMap {
 impl HourMap {
     /// Returns the EHR's id of local hours.
     pub fn number(&self, id: u64) -> Option<u32> {
-        self.links.iter().find(|(_, ours)| u64::from(ours.0) == id).map(|(number, _)| *number)
+        self.links.iter().find(|(_, local)| u64::from(local.0) == id).map(|(number, _)| *number)
     }
 
     fn known(&self, number: u32) -> (WorkingHourId, HourSource) {
         match self.links.get(&number) {
-            Some(ours) => (*ours, HourSource::Manual),
+            Some(local) => (*local, HourSource::Manual),
             None if number < FIRST_HOUR => (WorkingHourId(number), HourSource::Synced),
-            None => (WorkingHourId(TWINS + number), HourSource::Synced),
+            None => (WorkingHourId(DUPLICATES + number), HourSource::Synced),
         }
     }
 }
@@ -99,8 +99,8 @@ impl Sim {
         let applied = |event: &Event| matches!(event, Event::PageApplied { resource: Resource::WorkingHours, .. });
         if events.iter().any(applied) {
             let shown = self.ehr_numbers().filter(|number| !self.hours.links.contains_key(number)).collect::<Vec<_>>();
-            let twin = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(TWINS + number));
-            let shown: Vec<u32> = shown.into_iter().filter(twin).collect();
+            let duplicate = |number: &u32| self.location.state.hours.contains_key(&WorkingHourId(DUPLICATES + number));
+            let shown: Vec<u32> = shown.into_iter().filter(duplicate).collect();
             self.hours.unmatched.extend(shown);
         }
         for event in events {
@@ -113,13 +113,13 @@ impl Sim {
                 continue;
             };
             let number: u32 = written.foreign_id[1..].parse().unwrap();
-            let ours = WorkingHourId(*id as u32);
-            self.hours.links.insert(number, ours);
-            let twin = WorkingHourId(TWINS + number);
+            let local = WorkingHourId(*id as u32);
+            self.hours.links.insert(number, local);
+            let duplicate = WorkingHourId(DUPLICATES + number);
             if self.hours.unmatched.contains(&number) {
-                let shown = self.location.state.hours.get(&twin).cloned();
-                let shown = shown.map(|hour| WorkingHour { id: ours, source: HourSource::Manual, ..hour });
-                self.run(&Command::HourDuplicateFound { twin, ours, shown });
+                let shown = self.location.state.hours.get(&duplicate).cloned();
+                let shown = shown.map(|hour| WorkingHour { id: local, source: HourSource::Manual, ..hour });
+                self.run(&Command::HourDuplicateFound { duplicate, local, shown });
             }
         }
     }
@@ -131,9 +131,9 @@ impl Sim {
 
     /// Asserts that the local hours and those of the EHR are the same.
     pub fn hours_agree(&self) {
-        let theirs = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
-        let theirs: BTreeMap<WorkingHourId, u16> = theirs.collect();
-        let ours: BTreeMap<_, _> = self.location.state.hours.values().map(|hour| (hour.id, hour.end)).collect();
-        assert_eq!(ours, theirs, "hours: machine and EHR agree at {:?}", Timestamp(self.now.0));
+        let in_ehr = self.ehr.hours.iter().map(|(number, (hour, _))| (self.hours.known(*number).0, hour.end));
+        let in_ehr: BTreeMap<WorkingHourId, u16> = in_ehr.collect();
+        let in_machine: BTreeMap<_, _> = self.location.state.hours.values().map(|hour| (hour.id, hour.end)).collect();
+        assert_eq!(in_machine, in_ehr, "hours: machine and EHR agree at {:?}", Timestamp(self.now.0));
     }
 }

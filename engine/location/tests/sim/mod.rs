@@ -553,8 +553,8 @@ impl Sim {
             self.accept();
             assert!(self.now < deadline, "the queue does not drain: {:?}", self.location.state.queue);
         }
-        for (appointment, told) in &self.booked {
-            assert_eq!(*told, 1, "the fate of {appointment} is told");
+        for (appointment, times) in &self.booked {
+            assert_eq!(*times, 1, "the outcome of {appointment} is reported once");
         }
         let since = self.now;
         // A cycle that is already running may have read before the last change. The next one then shows a deletion by

@@ -42,15 +42,15 @@ pub fn run(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories").join(file);
     let script = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines: Vec<Line> = script.lines().enumerate().filter_map(|(index, text)| read(index + 1, text)).collect();
-    let (mut told, mut failures) = (0, Vec::new());
+    let (mut count, mut failures) = (0, Vec::new());
     for story in lines.split(|line| line.words[0] == "story").skip(1) {
-        told += 1;
+        count += 1;
         if let Err(failure) = tell(story) {
             failures.push(format!("tests/stories/{file}:{failure}"));
         }
     }
-    assert!(told > 0, "{file} has no story");
-    assert!(failures.is_empty(), "{} of {told} stories fail\n{}", failures.len(), failures.join("\n"));
+    assert!(count > 0, "{file} has no story");
+    assert!(failures.is_empty(), "{} of {count} stories fail\n{}", failures.len(), failures.join("\n"));
 }
 
 fn read(number: usize, text: &str) -> Option<Line> {
@@ -83,8 +83,8 @@ fn tell(story: &[Line]) -> Result<(), String> {
 }
 
 fn panicked(line: &Line, panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-    format!("{}: `{}` panics: {}", line.number, line.text, said.unwrap_or_default())
+    let message = panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+    format!("{}: `{}` panics: {}", line.number, line.text, message.unwrap_or_default())
 }
 
 fn step(world: &mut StoryWorld, line: &Line, details: &[Line]) -> Result<(), String> {
@@ -265,8 +265,8 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
         }
         // `hour_twin_found 60 by 50 op1 prov1 until 17`, `hour_twin_found 60 gone 50`
         "hour_twin_found" => Command::HourDuplicateFound {
-            twin: WorkingHourId(id("", word(1)?)?),
-            ours: WorkingHourId(id("", word(3)?)?),
+            duplicate: WorkingHourId(id("", word(1)?)?),
+            local: WorkingHourId(id("", word(3)?)?),
             shown: if word(2)? == "gone" { None } else { Some(own_hour(&words[3..])?) },
         },
         "remove_hour" => Command::RemoveHour { hour: WorkingHourId(id("", word(1)?)?) },

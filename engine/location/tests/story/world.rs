@@ -15,7 +15,7 @@ use location::{
     resource::Operation,
     rules::Candidate,
     settings::{Capabilities, ConflictRule, MachineSettings, PullPlan},
-    slots::{Fit, Slot, Wanted, fits},
+    slots::{Fit, RequestedSlot, Slot, fits},
     state::{Insert, State},
     time::Timestamp,
     zone::Zone,
@@ -319,8 +319,8 @@ impl StoryWorld {
                 let place = place(now, &words[1..5])?;
                 let slot =
                     Slot { span: place.span, provider: place.provider.ok_or("whose?")?, operatory: place.operatory };
-                let wanted = Wanted { slot, appointment_type: None, join_blocks: true, own: Vec::new() };
-                let fit = fits(self.location.hours(), &state.calendar, &self.location.settings.zone, &wanted);
+                let requested = RequestedSlot { slot, appointment_type: None, join_blocks: true, own: Vec::new() };
+                let fit = fits(self.location.hours(), &state.calendar, &self.location.settings.zone, &requested);
                 Got::new(
                     5,
                     match fit {

@@ -12,7 +12,7 @@ use location::{
     calendar::Calendar,
     hours::{HourKind, HourSource, Recurrence, Weekday, WorkingHour},
     ids::{OperatoryId, ProviderId, WorkingHourId},
-    slots::{Party, Slot, SlotQuery, Wanted, free_slots, groups_of, nearest_by},
+    slots::{Party, RequestedSlot, Slot, SlotQuery, free_slots, groups_of, nearest_by},
     time::{Millis, SECOND, Timestamp},
     zone::{Date, Zone, ZoneChange},
 };
@@ -47,9 +47,9 @@ pub fn zone(name: &str, from_year: i32, to_year: i32) -> Zone {
 /// Returns a proptest configuration with `cases` cases, unless `PROPTEST_CASES` overrides the number. Failures are
 /// printed, not stored; they belong in separate tests.
 pub fn cases(cases: u32) -> ProptestConfig {
-    let wanted = ProptestConfig::default();
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { wanted.cases } else { cases };
-    ProptestConfig { cases, failure_persistence: None, ..wanted }
+    let requested = ProptestConfig::default();
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { requested.cases } else { cases };
+    ProptestConfig { cases, failure_persistence: None, ..requested }
 }
 
 pub fn new_york() -> Zone {
@@ -126,12 +126,12 @@ pub fn nearest(
     hours: &[WorkingHour],
     calendar: &Calendar,
     zone: &Zone,
-    wanted: &Wanted,
+    requested: &RequestedSlot,
     not_before: Timestamp,
     count: usize,
 ) -> Vec<Slot> {
     let search = |query: &SlotQuery| free_slots(hours, calendar, zone, query);
-    nearest_by(search, zone, wanted, not_before, count, &[])
+    nearest_by(search, zone, requested, not_before, count, &[])
 }
 
 /// Returns the groups of free slots.

@@ -175,7 +175,7 @@ impl LocationActor {
                 let outgoing = match composed {
                     Ok(outgoing) => outgoing,
                     Err(failure) => {
-                        let command = not_made(write, attempt, kind, failure);
+                        let command = failed_call(write, attempt, kind, failure);
                         return send_to_self(ctx, SelfMessage::Do(RequestJob::internal_for(command, origin)));
                     }
                 };
@@ -324,7 +324,7 @@ fn charge(ehr: &Arc<dyn Ehr>, ctx: &mut Context<LocationActor>) -> u32 {
 }
 
 /// Returns the outcome of a call that was not made, as the command for its kind.
-fn not_made(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> Command {
+fn failed_call(write: WriteId, attempt: u32, kind: CallKind, failure: Failure) -> Command {
     match kind {
         CallKind::Push => Command::Pushed { write, attempt, outcome: Err(failure) },
         CallKind::Find => Command::Found { write, attempt, outcome: Err(failure) },
@@ -355,13 +355,13 @@ mod tests {
     /// Answered as a push, the failure would match no call, and the look-up would wait for its deadline.
     #[test]
     fn skipped_call_is_answered_with_its_own_kind() {
-        let not_made = |kind| not_made(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));
+        let failed = |kind| failed_call(WriteId(7), 2, kind, Failure::NotReady("no id yet".to_owned()));
         let write = WriteId(7);
         assert!(
-            matches!(not_made(CallKind::Find), Command::Found { write: of, attempt: 2, outcome: Err(_) } if of == write)
+            matches!(failed(CallKind::Find), Command::Found { write: of, attempt: 2, outcome: Err(_) } if of == write)
         );
         assert!(
-            matches!(not_made(CallKind::Push), Command::Pushed { write: of, attempt: 2, outcome: Err(_) } if of == write)
+            matches!(failed(CallKind::Push), Command::Pushed { write: of, attempt: 2, outcome: Err(_) } if of == write)
         );
     }
 }

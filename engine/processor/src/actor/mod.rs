@@ -52,10 +52,9 @@ use crate::{
     disk_share::{self, DiskShare},
     ehr_site::EhrSite,
     error::not_stored,
-    machine_settings,
+    location_health, machine_settings,
     reply::SlotRules,
     restored::AfterRestore,
-    standing,
     turn::PendingCommit,
     write_requests::{self, WriteRequest},
 };
@@ -286,9 +285,9 @@ impl LocationActor {
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
+                self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
                 if let Some(show) = &self.means.watcher {
-                    show(processor.queue_news(Vec::new()));
+                    show(processor.queue_change(Vec::new()));
                 }
                 // A commit of unknown outcome may have become durable without `finish`.
                 self.deps.change_counter.providers_changed(processor.institution.id);
@@ -529,7 +528,7 @@ impl LocationActor {
         let Some(processor) = &mut self.processor else { return };
         let failed = turn.events().iter().filter(|event| matches!(event, Event::WriteFailed { .. })).count();
         self.metrics.writes_failed.add(failed as u64);
-        for error in standing::errors(&processor.machine, turn.events(), clock::now()) {
+        for error in location_health::errors(&processor.machine, turn.events(), clock::now()) {
             self.metrics.recent_errors.note(self.id, error);
         }
         let ended = self.means.watcher.as_ref().map(|_| processor.ended_writes(turn.events(), clock::now()));
@@ -541,9 +540,9 @@ impl LocationActor {
             tracing::info!(location = %self.id, records, "the EHR was read to its end for the first time");
         }
         if let Some((show, ended)) = self.means.watcher.as_ref().zip(ended) {
-            show(processor.queue_news(ended));
+            show(processor.queue_change(ended));
         }
-        self.metrics.locations.note(self.id, standing::location_health(&processor.machine, clock::now()));
+        self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
         for call in calls {
             self.call(call, ctx);
         }
@@ -554,7 +553,7 @@ impl LocationActor {
     fn internal_turn_done(&mut self, done: Result<(), EngineError>, ctx: &mut Context<Self>) {
         match done {
             // Internal commands refused by the machine need no further action.
-            Ok(()) | Err(EngineError::Refused(_) | EngineError::Unmet(_)) => {}
+            Ok(()) | Err(EngineError::Refused(_) | EngineError::Precondition(_)) => {}
             Err(error) => {
                 // Uncommitted work is due again: the outcome of a call at its deadline, the rest by this timer.
                 tracing::warn!(location = %self.id, %error, "an internal command was not committed");
@@ -669,7 +668,7 @@ impl LocationActor {
         Ok(state)
     }
 
-    fn set_up(&mut self, means: LocationRuntime, ctx: &mut Context<Self>) {
+    fn apply_setup(&mut self, means: LocationRuntime, ctx: &mut Context<Self>) {
         let same = match (&self.means.ehr, &means.ehr) {
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (None, None) => true,
@@ -680,7 +679,7 @@ impl LocationActor {
         if let Some(processor) = &mut self.processor {
             processor.apply_setup();
             if let Some(show) = &self.means.watcher {
-                show(processor.queue_news(Vec::new()));
+                show(processor.queue_change(Vec::new()));
             }
         }
         if !same {
@@ -788,7 +787,7 @@ fn free_slots(processor: &Processor, query: &SlotQuery, rules: &SlotRules) -> Re
             (slots, next)
         }
     };
-    let any_hours = hours.clone().any(|hour| query.asks_for(hour));
+    let any_hours = hours.clone().any(|hour| query.matches(hour));
     let old_read = processor.source().and_then(|_| SyncState::late_since(machine, clock::now()));
     Ok(FreeSlots { any_hours, slots, next_available_date, old_read })
 }
@@ -899,7 +898,7 @@ impl Handler<LocationMessage> for LocationActor {
             }
             LocationMessage::Activate => self.done(),
             LocationMessage::SetUp(means) => {
-                self.set_up(means, ctx);
+                self.apply_setup(means, ctx);
                 self.done()
             }
             LocationMessage::Leave { done } => Box::pin(self.leave().map(move |(), act, ctx| {

@@ -23,7 +23,7 @@ impl Request for CancelAppointment {
         let id = self.appointment.0;
         let record = unit.get_ref::<Record<Appointment>>(0, id)?;
         if record.is_some_and(|record| record.location() != at.setup.id.0) {
-            return Err(Unmet::NotFound { resource: Resource::Appointments, id }.into());
+            return Err(PreconditionError::NotFound { resource: Resource::Appointments, id }.into());
         }
         let command = Command::Cancel { appointment: self.appointment, reason: self.reason.clone() };
         let decision = at.decide(cx, &command)?;

@@ -29,16 +29,16 @@ impl Request for ChangeAppointment {
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let change = &self.change;
         let found = unit.get::<Record<Appointment>>(0, self.id.0)?.filter(|record| record.location() == at.setup.id.0);
-        let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: self.id.0 })?;
+        let before = found.ok_or(PreconditionError::NotFound { resource: Resource::Appointments, id: self.id.0 })?;
         let to = change.place(before.placement);
         let mut wrong = Vec::new();
         if to.span.end <= to.span.start {
-            wrong.push(Unmet::Wrong("appt.end_time must be after start_time.".to_owned()));
+            wrong.push(PreconditionError::InvalidValue("appt.end_time must be after start_time.".to_owned()));
         }
         if let Some(operatory) = change.operatory_id
             && !at.known_operatory(operatory, unit)?
         {
-            wrong.push(Unmet::NotFound { resource: Resource::Operatories, id: operatory });
+            wrong.push(PreconditionError::NotFound { resource: Resource::Operatories, id: operatory });
         }
         all_met(wrong)?;
         let what = ChangedDetails {

@@ -33,14 +33,14 @@ impl Request for ChangePatient {
         }
         at.index_patient(Some(&before), &after, unit)?;
         unit.put(&after)?;
-        let warnings = at.unkept(&before, &after)?;
+        let warnings = at.warn_about_unsupported_fields(&before, &after)?;
         Ok((decision, Saved { warnings, ..Saved::new(after) }))
     }
 }
 
 impl Processor {
     /// Returns a warning for each changed field that the EHR does not store.
-    pub fn unkept(&self, before: &Patient, after: &Patient) -> Result<Vec<String>, Reject> {
+    pub fn warn_about_unsupported_fields(&self, before: &Patient, after: &Patient) -> Result<Vec<String>, Reject> {
         let unkept = self.description.as_ref().map_or(&[][..], |description| &description.unkept_patient_fields);
         let (was, is) = (fields(before)?, fields(after)?);
         // Fields without a value are absent.

@@ -34,7 +34,7 @@ impl Processor {
     pub fn record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         let found = unit.get::<Record<T>>(self.scope::<T>(), id)?;
         let found = found.filter(|entry| entry.deleted_at.is_none());
-        Ok(found.ok_or(Unmet::NotFound { resource: T::RESOURCE, id })?)
+        Ok(found.ok_or(PreconditionError::NotFound { resource: T::RESOURCE, id })?)
     }
 
     /// Stores a changed record and queues its write to the EHR. Does nothing if the record is unchanged.

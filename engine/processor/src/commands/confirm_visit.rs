@@ -27,7 +27,7 @@ impl Request for ConfirmVisit {
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Confirmation> {
         let id = self.appointment.0;
         let found = unit.get::<Record<Appointment>>(0, id)?.filter(|record| record.location() == at.setup.id.0);
-        let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id })?;
+        let before = found.ok_or(PreconditionError::NotFound { resource: Resource::Appointments, id })?;
         let capabilities = &at.settings().capabilities;
         let (integrated, writes) = (capabilities.integrated, capabilities.integrated && capabilities.confirms);
         let is_known = before.patient_confirmed_here.is_some() && (before.confirmed || !writes);

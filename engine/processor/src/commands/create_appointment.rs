@@ -127,22 +127,26 @@ impl CreateAppointment {
     fn patient_to_book(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Record<Patient>, Reject> {
         let id = self.patient_id;
         let patient = unit.get::<Record<Patient>>(at.institution.id.0, u64::from(id))?;
-        let patient = patient.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
+        let patient = patient.ok_or(PreconditionError::NotFound { resource: Resource::Patients, id: id.into() })?;
         let synced = patient.foreign_id.is_some();
         if patient.source_id != at.source() {
-            return Err(Unmet::PatientOfOtherEhr { id, synced }.into());
+            return Err(PreconditionError::PatientOfOtherEhr { id, synced }.into());
         }
         if !synced && !patient.location_ids.contains(&at.setup.id.0) {
-            return Err(Unmet::PatientOfOtherLocation { id }.into());
+            return Err(PreconditionError::PatientOfOtherLocation { id }.into());
         }
         if let Some(refusal) = refusal_of(&patient, &format!("appt.patient_id {id} is of a patient")) {
             return Err(refusal.into());
         }
         let unconverted = patient.foreign_id.as_ref().is_some_and(|foreign_id| foreign_id.ends_with(UNCONVERTED));
-        if patient.new_patient && unconverted { Err(Unmet::PatientNotConverted.into()) } else { Ok(patient) }
+        if patient.new_patient && unconverted {
+            Err(PreconditionError::PatientNotConverted.into())
+        } else {
+            Ok(patient)
+        }
     }
 
-    fn unknown(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    fn unknown(&self, at: &Processor, unit: &mut UnitOfWork<'_>) -> Result<Vec<PreconditionError>, Reject> {
         let kinds: Vec<u32> = self.appointment_type_id.into_iter().collect();
         let mut unknown = at.unknown_in_schedule(self.provider_id, self.operatory_id, &kinds, unit)?;
         unknown.extend(at.unknown_descriptors(&self.descriptor_ids, unit)?);

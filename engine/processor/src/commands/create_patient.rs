@@ -22,11 +22,13 @@ impl Request for CreatePatient {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         if at.known_provider(self.provider_id, unit)?.is_none() {
-            return Err(Unmet::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into());
+            return Err(
+                PreconditionError::NotFound { resource: Resource::Providers, id: self.provider_id.into() }.into()
+            );
         }
         if let Some(known) = self.duplicate(at, cx, unit)? {
             if !self.return_existing {
-                return Err(Unmet::DuplicatePatient { id: known.id }.into());
+                return Err(PreconditionError::DuplicatePatient { id: known.id }.into());
             }
             return Ok((Decision::nothing(), Saved { existing: true, ..Saved::new(known) }));
         }
@@ -47,7 +49,7 @@ impl Request for CreatePatient {
         unit.put(&patient)?;
         // Set here, not by the client.
         let blank = records::Patient { new_patient: patient.new_patient, ..records::Patient::default() };
-        let warnings = at.unkept(&blank, &patient)?;
+        let warnings = at.warn_about_unsupported_fields(&blank, &patient)?;
         Ok((decision, Saved { warnings, ..Saved::new(patient) }))
     }
 }

@@ -37,7 +37,7 @@ impl<T: Body> Request for CreateRecord<T> {
                 let record = record.ok_or(Reject::Damaged("a number without its record"))?;
                 return Ok((Decision::nothing(), Saved { replay: true, ..Saved::new(record) }));
             }
-            Some(Numbered::Other(id)) => return Err(Unmet::NumberTaken { resource, id }.into()),
+            Some(Numbered::Other(id)) => return Err(PreconditionError::NumberTaken { resource, id }.into()),
             None => {}
         }
         let mut unknown = at.unusable(&self.body, unit)?;
@@ -45,7 +45,7 @@ impl<T: Body> Request for CreateRecord<T> {
             let mut of_patient = Vec::new();
             if set_aside(at.synced_patient(id, unit), &mut of_patient)?.is_none() {
                 // `of_patient` has a more specific reason.
-                unknown.retain(|it| *it != Unmet::NotFound { resource: Resource::Patients, id: id.into() });
+                unknown.retain(|it| *it != PreconditionError::NotFound { resource: Resource::Patients, id: id.into() });
                 unknown.splice(0..0, of_patient);
             }
         }
@@ -77,6 +77,6 @@ impl Processor {
         // A missing form is reported with the other references.
         let Some(schema) = schema else { return Ok(()) };
         let problems = form_answers::problems(&schema.body.schema_json.value(), &response.answers_json.value());
-        if problems.is_empty() { Ok(()) } else { Err(Unmet::Unfit(problems).into()) }
+        if problems.is_empty() { Ok(()) } else { Err(PreconditionError::InvalidAnswers(problems).into()) }
     }
 }

@@ -39,14 +39,14 @@ impl<T: Body> Request for WriteOwnRecord<T> {
                     return Ok((Decision::nothing(), Saved::new(before)));
                 }
                 if T::is_deleted(&after) {
-                    at.must_not_work_here(T::RESOURCE, *id)?;
+                    at.check_has_no_hours(T::RESOURCE, *id)?;
                 }
                 after.updated_at = cx.now;
                 at.put_own(cx, Operation::Update, Some(&before), after, unit)
             }
             WriteOwnRecord::Remove(id) => {
                 let before = at.own_record::<T>(*id, unit)?;
-                at.must_not_work_here(T::RESOURCE, *id)?;
+                at.check_has_no_hours(T::RESOURCE, *id)?;
                 let mut after = before.clone();
                 after.delete(cx.now);
                 at.put_own(cx, Operation::Delete, Some(&before), after, unit)
@@ -60,7 +60,7 @@ impl Processor {
     pub(super) fn own_record<T: Body>(&self, id: u64, unit: &mut UnitOfWork<'_>) -> Result<Record<T>, Reject> {
         let record = self.record::<T>(id, unit)?;
         match record.source_id {
-            Some(_) => Err(Unmet::NotUsable { resource: T::RESOURCE, id }.into()),
+            Some(_) => Err(PreconditionError::NotUsable { resource: T::RESOURCE, id }.into()),
             None => Ok(record),
         }
     }
@@ -68,7 +68,7 @@ impl Processor {
     fn must_have_no_ehr(&self) -> Result<(), Reject> {
         match self.source() {
             None => Ok(()),
-            Some(_) => Err(Unmet::OfEhr.into()),
+            Some(_) => Err(PreconditionError::OfEhr.into()),
         }
     }
 
@@ -88,7 +88,7 @@ impl Processor {
                 let mut new = body.appointment_type_ids.clone();
                 new.retain(|id| named.is_none_or(|before| !before.appointment_type_ids.contains(id)));
                 all_met(self.unknown_types(&new, unit)?)?;
-                self.has_room_for(OperatoryId(id))?;
+                self.check_operatory_limit(OperatoryId(id))?;
                 let operatory = PulledOperatory { id: OperatoryId(id), active: body.active };
                 self.decide(cx, &Command::SetOperatory { operatory, operation })?
             }
@@ -98,20 +98,22 @@ impl Processor {
         Ok((decision, Saved::new(record)))
     }
 
-    fn has_room_for(&self, id: OperatoryId) -> Result<(), Reject> {
+    fn check_operatory_limit(&self, id: OperatoryId) -> Result<(), Reject> {
         let known = &self.machine.state.operatories;
         if known.contains_key(&id) || known.len() < MAX_OPERATORIES {
             return Ok(());
         }
-        Err(Unmet::Wrong(format!("A location has at most {MAX_OPERATORIES} operatories, removed ones included."))
-            .into())
+        Err(PreconditionError::InvalidValue(format!(
+            "A location has at most {MAX_OPERATORIES} operatories, removed ones included."
+        ))
+        .into())
     }
 
     /// Refuses to remove a provider with working hours here, who would still be offered.
-    fn must_not_work_here(&self, resource: Resource, id: u64) -> Result<(), Reject> {
-        let theirs = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
-        match self.machine.state.hours.values().any(|hour| theirs(hour.provider.0)) {
-            true => Err(Unmet::StillWorks { location: self.setup.id.0 }.into()),
+    fn check_has_no_hours(&self, resource: Resource, id: u64) -> Result<(), Reject> {
+        let is_provider = |provider: u32| resource == Resource::Providers && u64::from(provider) == id;
+        match self.machine.state.hours.values().any(|hour| is_provider(hour.provider.0)) {
+            true => Err(PreconditionError::StillWorks { location: self.setup.id.0 }.into()),
             false => Ok(()),
         }
     }

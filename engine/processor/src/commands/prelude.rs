@@ -6,5 +6,6 @@ pub(super) use location::{
 pub(super) use records::{Body, Record, RecordWrite};
 
 pub(super) use crate::{
-    PatientDetails, Prepared, Processor, Reject, Request, Saved, UnitOfWork, patients::narrow, unmet::Unmet,
+    PatientDetails, Prepared, Processor, Reject, Request, Saved, UnitOfWork, patients::narrow,
+    precondition::PreconditionError,
 };

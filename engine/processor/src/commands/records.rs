@@ -7,7 +7,7 @@ use super::{prelude::*, references::set_aside};
 
 impl Processor {
     /// Returns the references of a body that this location cannot use.
-    pub fn unusable(&self, body: &impl Body, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    pub fn unusable(&self, body: &impl Body, unit: &mut UnitOfWork<'_>) -> Result<Vec<PreconditionError>, Reject> {
         if self.source().is_none() {
             return Ok(Vec::new());
         }
@@ -21,14 +21,14 @@ impl Processor {
                 Resource::Providers => self.known_provider(u32::try_from(id).unwrap_or(u32::MAX), unit)?.is_some(),
                 _ => match self.facts(resource, id, unit)?.filter(|it| !it.deleted && !it.rejected) {
                     Some(it) => {
-                        inactive.extend((!it.in_use).then_some(Unmet::NotUsable { resource, id }));
+                        inactive.extend((!it.in_use).then_some(PreconditionError::NotUsable { resource, id }));
                         true
                     }
                     None => false,
                 },
             };
             if !known {
-                unknown.push(Unmet::NotFound { resource, id });
+                unknown.push(PreconditionError::NotFound { resource, id });
             }
             // Continues with the other references.
             Ok::<_, Reject>(Some(String::new()))

@@ -5,10 +5,10 @@ use records::{self, AppointmentDescriptor};
 use super::prelude::*;
 
 /// Collects a missing reference, so that the others are checked, too.
-pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> Result<Option<T>, Reject> {
+pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<PreconditionError>) -> Result<Option<T>, Reject> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(Reject::Unmet(why)) => {
+        Err(Reject::Precondition(why)) => {
             unmet.push(why);
             Ok(None)
         }
@@ -17,16 +17,16 @@ pub(super) fn set_aside<T>(found: Result<T, Reject>, unmet: &mut Vec<Unmet>) -> 
 }
 
 /// Rejects the request if a precondition is not met.
-pub(super) fn all_met(unmet: Vec<Unmet>) -> Result<(), Reject> {
-    Unmet::from_all(unmet).map_or(Ok(()), |why| Err(why.into()))
+pub(super) fn all_met(unmet: Vec<PreconditionError>) -> Result<(), Reject> {
+    PreconditionError::from_all(unmet).map_or(Ok(()), |why| Err(why.into()))
 }
 
 /// Returns the problem of a patient whom the EHR refused: waiting does not help. `subject` begins the sentence.
-pub(super) fn refusal_of(patient: &Record<records::Patient>, subject: &str) -> Option<Unmet> {
+pub(super) fn refusal_of(patient: &Record<records::Patient>, subject: &str) -> Option<PreconditionError> {
     let reason = patient.write.as_ref().and_then(|write| write.reason.as_deref());
     let reason = reason.unwrap_or("it gave no reason").trim_end_matches('.');
     patient.rejected().then(|| {
-        Unmet::Wrong(format!(
+        PreconditionError::InvalidValue(format!(
             "{subject} that the health record system refused ({reason}). Correct the data, create the patient again \
              with POST /patients, and send the new id."
         ))
@@ -38,14 +38,14 @@ impl Processor {
     pub fn synced_patient(&self, id: u32, unit: &mut UnitOfWork<'_>) -> Result<Record<records::Patient>, Reject> {
         let found = unit.get::<Record<records::Patient>>(self.institution.id.0, u64::from(id))?;
         let found = found.filter(|patient| patient.source_id == self.source());
-        let patient = found.ok_or(Unmet::NotFound { resource: Resource::Patients, id: id.into() })?;
+        let patient = found.ok_or(PreconditionError::NotFound { resource: Resource::Patients, id: id.into() })?;
         let stays_here = self.source().is_none();
         if stays_here || patient.foreign_id.is_some() {
             Ok(patient)
         } else if let Some(refusal) = refusal_of(&patient, &format!("Patient with id {id} is one")) {
             Err(refusal.into())
         } else {
-            Err(Unmet::PatientNotSynced.into())
+            Err(PreconditionError::PatientNotSynced.into())
         }
     }
 
@@ -70,7 +70,11 @@ impl Processor {
     }
 
     /// Returns the descriptors that the EHR does not have.
-    pub fn unknown_descriptors(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    pub fn unknown_descriptors(
+        &self,
+        ids: &[u32],
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<PreconditionError>, Reject> {
         let mut unknown = Vec::new();
         for id in ids.iter().map(|id| u64::from(*id)) {
             let found = match self.source() {
@@ -78,7 +82,7 @@ impl Processor {
                 None => None,
             };
             if found.is_none_or(|descriptor| descriptor.deleted_at.is_some()) {
-                unknown.push(Unmet::NotFound { resource: Resource::AppointmentDescriptors, id });
+                unknown.push(PreconditionError::NotFound { resource: Resource::AppointmentDescriptors, id });
             }
         }
         Ok(unknown)
@@ -91,32 +95,32 @@ impl Processor {
         operatory: Option<u64>,
         kinds: &[u32],
         unit: &mut UnitOfWork<'_>,
-    ) -> Result<Vec<Unmet>, Reject> {
+    ) -> Result<Vec<PreconditionError>, Reject> {
         let mut unknown = Vec::new();
         let (resource, id) = (Resource::Providers, provider.into());
         match self.known_provider(provider, unit)? {
-            None => unknown.push(Unmet::NotFound { resource, id }),
+            None => unknown.push(PreconditionError::NotFound { resource, id }),
             // A provider created here and removed since.
             Some(known) if known.source_id.is_none() && known.inactive => {
-                unknown.push(Unmet::NotUsable { resource, id })
+                unknown.push(PreconditionError::NotUsable { resource, id })
             }
             Some(_) => {}
         }
         if let Some(id) = operatory
             && !self.known_operatory(id, unit)?
         {
-            unknown.push(Unmet::NotFound { resource: Resource::Operatories, id });
+            unknown.push(PreconditionError::NotFound { resource: Resource::Operatories, id });
         }
         unknown.extend(self.unknown_types(kinds, unit)?);
         Ok(unknown)
     }
 
     /// Returns the appointment types that this location does not have.
-    pub fn unknown_types(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    pub fn unknown_types(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<Vec<PreconditionError>, Reject> {
         let mut unknown = Vec::new();
         for id in ids {
             if !self.known_type(*id, unit)? {
-                unknown.push(Unmet::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
+                unknown.push(PreconditionError::NotFound { resource: Resource::AppointmentTypes, id: (*id).into() });
             }
         }
         Ok(unknown)

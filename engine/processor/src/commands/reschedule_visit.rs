@@ -37,7 +37,7 @@ impl Request for RescheduleVisit {
         let claim_key = keys::claim(at.institution.id.0, &digest);
         let claimed_by = Claim::owner(&claim_key, cx.now, unit)?;
         let found = unit.get::<Record<Appointment>>(0, id.0)?.filter(|record| record.location() == at.setup.id.0);
-        let before = found.ok_or(Unmet::NotFound { resource: Resource::Appointments, id: id.0 })?;
+        let before = found.ok_or(PreconditionError::NotFound { resource: Resource::Appointments, id: id.0 })?;
         let appointment_type = before.appointment_type_id.map(AppointmentTypeId);
         let closed = at.closed_to_patients(appointment_type.or(self.offer.appointment_type))?;
         let command = Command::Reschedule(Reschedule {

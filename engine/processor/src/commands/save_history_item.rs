@@ -26,7 +26,7 @@ impl Request for SaveHistoryItem {
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<Self::Reply> {
         let item = unit.get::<Record<HistoryItem>>(at.source().unwrap_or(0), self.item_id)?;
         if item.is_none_or(|item| item.body.category != self.category) {
-            return Err(Unmet::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
+            return Err(PreconditionError::NotFound { resource: Resource::HistoryItems, id: self.item_id }.into());
         }
         let known = self.entry(at)?;
         let before = known.as_ref().map(|entry| entry.body.clone());
@@ -49,9 +49,9 @@ impl SaveHistoryItem {
     /// Returns the patient's entry for the item, active ones first. Entries rejected by the EHR are ignored.
     fn entry(&self, at: &Processor) -> Result<Option<Record<PatientHistoryItem>>, Reject> {
         let lists = Lists { store: &*at.deps.store, index: &at.deps.index };
-        let theirs = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
-        let theirs = theirs.filtered([Filter::Patient(self.patient_id.into())]);
-        let entries = lists.scan::<Record<PatientHistoryItem>>(&theirs, Range::last(MOST_ENTRIES))?;
+        let query = ListQuery::new([at.source().unwrap_or(0)], Order::Id);
+        let query = query.filtered([Filter::Patient(self.patient_id.into())]);
+        let entries = lists.scan::<Record<PatientHistoryItem>>(&query, Range::last(MOST_ENTRIES))?;
         let entries = entries.into_iter().map(|(_, entry)| entry);
         let mut same: Vec<_> = entries
             .filter(|it| it.deleted_at.is_none() && !it.rejected())

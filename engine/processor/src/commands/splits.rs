@@ -9,7 +9,11 @@ use super::prelude::*;
 impl Processor {
     /// Returns the charges in the splits of a ledger entry that belong to another family than its patient. A family is
     /// a guarantor and all patients for whom they pay. Charges without patient are accepted.
-    pub(super) fn charges_of_others(&self, entry: &dyn Any, unit: &mut UnitOfWork<'_>) -> Result<Vec<Unmet>, Reject> {
+    pub(super) fn charges_of_others(
+        &self,
+        entry: &dyn Any,
+        unit: &mut UnitOfWork<'_>,
+    ) -> Result<Vec<PreconditionError>, Reject> {
         let (resource, payer, splits) = if let Some(payment) = entry.downcast_ref::<Payment>() {
             (Resource::Payments, payment.patient_id, payment.charge_splits.as_slice())
         } else if let Some(adjustment) = entry.downcast_ref::<Adjustment>() {
@@ -30,7 +34,7 @@ impl Processor {
             let people = [patient, guarantor, self.guarantor_of(patient, unit)?];
             if people.iter().any(Option::is_some) && !people.iter().any(|it| it.is_some() && family.contains(it)) {
                 let name = singular(resource);
-                wrong.push(Unmet::Wrong(format!(
+                wrong.push(PreconditionError::InvalidValue(format!(
                     "{name}.charge_splits must hold charges of the patient or their family: charge {id} is of another patient."
                 )));
             }

@@ -98,11 +98,11 @@ impl Processor {
     ) -> Prepared<Saved<Record<WorkingHour>>> {
         let mut wrong = Vec::new();
         if self.setup.map_by_operatory && new.operatory_id.is_none() {
-            wrong.push(Unmet::Wrong("Operatory uuid can't be blank".to_owned()));
+            wrong.push(PreconditionError::InvalidValue("Operatory uuid can't be blank".to_owned()));
         }
         let unchanged = before.as_ref().is_some_and(|before| (before.begin, before.end) == (new.begin, new.end));
         if new.begin == new.end && !unchanged {
-            wrong.push(Unmet::Wrong(NO_TIME.to_owned()));
+            wrong.push(PreconditionError::InvalidValue(NO_TIME.to_owned()));
         }
         let body = WorkingHour {
             provider_id: new.provider_id,
@@ -127,11 +127,11 @@ impl Processor {
         let hour = working_hours::rules(&record);
         if let Err(problems) = hour.validate() {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            wrong.push(Unmet::Wrong(format!("working_hour: {}", problems.join("; "))));
+            wrong.push(PreconditionError::InvalidValue(format!("working_hour: {}", problems.join("; "))));
         }
         wrong.extend(self.unknown_in_schedule(new.provider_id, new.operatory_id, &new.appointment_type_ids, unit)?);
         all_met(wrong)?;
-        let here_only = self.source().is_some() && self.any_type_of_ours(&new.appointment_type_ids, unit)?;
+        let here_only = self.source().is_some() && self.has_local_type(&new.appointment_type_ids, unit)?;
         let decision = self.decide(cx, &Command::SetHour { hour, here_only })?;
         let queued = queued(&decision);
         if let (true, Some(before)) = (decision.events.is_empty(), before) {
@@ -148,7 +148,7 @@ impl Processor {
 
     /// Returns `true` if any of the types was created here. The EHR does not know such types, so it cannot have hours
     /// limited to them.
-    fn any_type_of_ours(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
+    fn has_local_type(&self, ids: &[u32], unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         for id in ids {
             let kind = unit.get::<Record<records::AppointmentType>>(self.setup.institution.0, u64::from(*id))?;
             if kind.is_none_or(|kind| kind.foreign_id.is_none()) {

@@ -1,7 +1,7 @@
-//! Ingests a page of the EHR's records. The machine decides, and the page is stored only if it applies. `intake`
+//! Ingests a page of the EHR's records. The machine decides, and the page is stored only if it applies. `page_ingest`
 //! converts each record.
 
-mod intake;
+mod page_ingest;
 mod record;
 mod replaced;
 
@@ -19,7 +19,7 @@ use records::{
 };
 use store::{Direction, keys};
 
-use self::intake::Intake;
+use self::page_ingest::PageIngest;
 use crate::{
     Prepared, Processor, Reject, Request, UnitOfWork,
     ingest::record::{IngestError, put_appointment},
@@ -50,7 +50,7 @@ impl Request for IngestPage {
 
     fn prepare(&self, at: &Processor, cx: DecisionContext, unit: &mut UnitOfWork<'_>) -> Prepared<()> {
         let source = at.source().ok_or(Reject::Damaged("a page for a location without EHR"))?;
-        let mut intake = Intake {
+        let mut page_ingest = PageIngest {
             processor: at,
             source,
             cx,
@@ -63,23 +63,23 @@ impl Request for IngestPage {
         };
         let taken = match &self.outcome {
             Err(failure) => Err(failure.clone()),
-            Ok(page) => match intake.take(self.resource, page) {
+            Ok(page) => match page_ingest.take(self.resource, page) {
                 Ok(()) => Ok(()),
                 Err(IngestError::Invalid(reason)) => Err(Failure::RetryLater { reason, after: None }),
                 Err(IngestError::Rejected(reject)) => return Err(reject),
             },
         };
-        let Intake { page, appointments, tombstones, replacements, .. } = intake;
+        let PageIngest { page, appointments, tombstones, replacements, .. } = page_ingest;
         let outcome = taken.map(|()| page);
         let decision = at.machine.decide(cx, &Command::Pulled { resource: self.resource, call: self.call, outcome });
         match &decision.reply {
             Reply::PageApplied { keep } => {
                 for (mut record, before) in appointments {
                     let id = AppointmentId(record.id);
-                    let ours = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
-                    if let Some(ours) = ours {
-                        record.placement = ours.placement;
-                        record.cancelled = ours.cancelling && !ours.gone;
+                    let local = at.machine.state.appointments.get(&id).filter(|_| keep.contains(&id));
+                    if let Some(local) = local {
+                        record.placement = local.placement;
+                        record.cancelled = local.cancelling && !local.gone;
                         record.cancelled_at = before.as_ref().and_then(|before| before.cancelled_at);
                         record.cancel_reason = before.as_ref().and_then(|before| before.cancel_reason.clone());
                         if record.cancelled {
@@ -162,7 +162,7 @@ impl IssuedKey {
     }
 }
 
-impl Intake<'_, '_, '_> {
+impl PageIngest<'_, '_, '_> {
     fn take(&mut self, resource: Resource, page: &ehr::Page) -> Result<(), IngestError> {
         let shown = page.records.iter().map(|record| record.id()).chain(page.deleted.iter().map(String::as_str));
         let shown = shown.chain(page.skipped.iter().map(|skipped| skipped.id.as_str()));

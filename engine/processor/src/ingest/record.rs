@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Reject, UnitOfWork,
-    ingest::intake::Intake,
+    ingest::page_ingest::PageIngest,
     patients::narrow,
     projections::{cancellation::cancellation_failed, working_hours},
     unit_of_work::merge_base::{changes_content, copy_written, three_way_merge},
@@ -40,14 +40,14 @@ impl From<Invalid> for IngestError {
     }
 }
 
-impl Intake<'_, '_, '_> {
+impl PageIngest<'_, '_, '_> {
     pub(super) fn record(&mut self, record: &EhrRecord) -> Result<(), IngestError> {
         match record {
             EhrRecord::Operatory(shown) => self.operatory(shown),
             EhrRecord::Patient(shown) => self.patient(shown),
             EhrRecord::WorkingHour(shown) => self.working_hour(shown),
             EhrRecord::Appointment(shown) => self.appointment(shown),
-            any => any.on(IngestVisitor { intake: self }),
+            any => any.on(IngestVisitor { page_ingest: self }),
         }
     }
 
@@ -91,8 +91,8 @@ impl Intake<'_, '_, '_> {
         before: Option<&Record<T>>,
     ) -> Result<Record<T>, IngestError> {
         let (institution, location) = (self.processor.institution.id.0, self.processor.setup.id.0);
-        let mut ours = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
-        let body = T::resolve::<IngestError>(shown, before.map(|before| &before.body), &mut ours)?;
+        let mut resolve_id = |to, foreign: &str| Ok(self.unit.id_of(self.source, to, foreign)?.id);
+        let body = T::resolve::<IngestError>(shown, before.map(|before| &before.body), &mut resolve_id)?;
         let here = matches!(T::SCOPE, Scope::Location | Scope::Everywhere).then_some(location);
         Ok(Record {
             source_id: Some(self.source),
@@ -106,12 +106,12 @@ impl Intake<'_, '_, '_> {
 
     /// Keeps pending local changes, and stores the EHR's version as their merge base.
     fn merged<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<Record<T>, Reject> {
-        let Some(ours) = before.filter(|_| !rules(T::RESOURCE).writes.is_empty()) else { return Ok(fresh) };
+        let Some(local) = before.filter(|_| !rules(T::RESOURCE).writes.is_empty()) else { return Ok(fresh) };
         if let Some(had) = self.unit.merge_base::<Record<T>>(fresh.scope(), fresh.id.into())? {
             self.unit.set_merge_base(&fresh)?;
-            fresh.body = three_way_merge(&had.body, &ours.body, &fresh.body)?;
-            if ours.deleted_at != had.deleted_at {
-                fresh.deleted_at = ours.deleted_at;
+            fresh.body = three_way_merge(&had.body, &local.body, &fresh.body)?;
+            if local.deleted_at != had.deleted_at {
+                fresh.deleted_at = local.deleted_at;
             }
         }
         Ok(fresh)
@@ -123,7 +123,7 @@ impl Intake<'_, '_, '_> {
     }
 
     fn operatory(&mut self, shown: &EhrOperatory) -> Result<(), IngestError> {
-        IngestVisitor { intake: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
+        IngestVisitor { page_ingest: &mut *self }.visit::<Operatory>(&shown.id, shown)?;
         let id = self.unit.id_of(self.source, Resource::Operatories, &shown.id)?.id;
         self.page.operatories.push(PulledOperatory { id: OperatoryId(id), active: shown.active });
         Ok(())
@@ -189,7 +189,7 @@ impl Intake<'_, '_, '_> {
         }
         let (before, mut fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
         let elsewhere = before.as_ref().filter(|before| before.location() != location);
-        self.page.outdated |= elsewhere.is_some_and(|there| self.asked_before(there.updated_at));
+        self.page.outdated |= elsewhere.is_some_and(|there| self.was_requested_before(there.updated_at));
         if let Some(patient) = fresh.patient_id {
             self.processor.seen_here(self.cx, patient, self.unit)?;
         }
@@ -222,15 +222,15 @@ impl Intake<'_, '_, '_> {
             self.unit.ended.push(cancellation_failed(&mut fresh));
         }
         fresh.set_flag_times(self.cx.now);
-        let ours = before.as_ref().filter(|_| elsewhere.is_none());
-        let fresh = self.changed_here(fresh, ours)?;
-        self.page.outdated |= ours.is_some_and(|ours| self.lacks_written_details(ours, &fresh, link));
+        let local = before.as_ref().filter(|_| elsewhere.is_none());
+        let fresh = self.changed_here(fresh, local)?;
+        self.page.outdated |= local.is_some_and(|local| self.lacks_written_details(local, &fresh, link));
         self.appointments.push((fresh, before));
         Ok(())
     }
 
     /// Returns `true` if the page was requested by this time, and may thus be older.
-    pub(super) fn asked_before(&self, at: Timestamp) -> bool {
+    pub(super) fn was_requested_before(&self, at: Timestamp) -> bool {
         self.processor.machine.state.pulls.calling.as_ref().is_some_and(|call| call.asked_at <= at)
     }
 
@@ -239,16 +239,16 @@ impl Intake<'_, '_, '_> {
     /// before the page.
     fn lacks_written_details(
         &self,
-        ours: &Record<Appointment>,
+        local: &Record<Appointment>,
         shown: &Record<Appointment>,
         link: Option<Link>,
     ) -> bool {
         let calling = self.processor.machine.state.pulls.calling.as_ref();
-        let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&ours.id));
+        let is_written = calling.is_some_and(|call| call.written_during_pull.contains(&local.id));
         let lacks_flag =
-            (ours.confirmed && !shown.confirmed) || (ours.checkin_at.is_some() && shown.checkin_at.is_none());
+            (local.confirmed && !shown.confirmed) || (local.checkin_at.is_some() && shown.checkin_at.is_none());
         // The insert itself may have been the write, and the EHR may have another form of its note.
-        let has_other_note = link.is_some_and(Link::pulled) && ours.note != shown.note;
+        let has_other_note = link.is_some_and(Link::pulled) && local.note != shown.note;
         is_written && (lacks_flag || has_other_note)
     }
 
@@ -256,13 +256,14 @@ impl Intake<'_, '_, '_> {
     fn changed_here(
         &mut self,
         mut fresh: Record<Appointment>,
-        ours: Option<&Record<Appointment>>,
+        local: Option<&Record<Appointment>>,
     ) -> Result<Record<Appointment>, Reject> {
-        let writes = self.processor.machine.state.queue.of(AppointmentId(fresh.id)).map(|(_, write)| write.work);
+        let writes =
+            self.processor.machine.state.queue.for_appointment(AppointmentId(fresh.id)).map(|(_, write)| write.work);
         let changes: Vec<_> = writes.filter(|work| changes_content(*work)).collect();
-        if let (false, Some(ours)) = (changes.is_empty(), ours) {
+        if let (false, Some(local)) = (changes.is_empty(), local) {
             self.unit.set_merge_base(&fresh)?;
-            changes.into_iter().for_each(|work| copy_written(work, ours, &mut fresh));
+            changes.into_iter().for_each(|work| copy_written(work, local, &mut fresh));
         }
         Ok(fresh)
     }
@@ -270,21 +271,21 @@ impl Intake<'_, '_, '_> {
 
 /// Visitor that ingests a record the machine does not need.
 struct IngestVisitor<'i, 's, 'd, 'p> {
-    intake: &'i mut Intake<'s, 'd, 'p>,
+    page_ingest: &'i mut PageIngest<'s, 'd, 'p>,
 }
 
 impl EhrVisitor for IngestVisitor<'_, '_, '_, '_> {
     type Output = Result<(), IngestError>;
 
     fn visit<T: Body>(self, foreign_id: &str, shown: &T::Ehr) -> Self::Output {
-        let intake = self.intake;
-        let (id, news) = intake.seen(T::RESOURCE, foreign_id, shown)?;
+        let page_ingest = self.page_ingest;
+        let (id, news) = page_ingest.seen(T::RESOURCE, foreign_id, shown)?;
         if !news {
             return Ok(());
         }
-        let (before, fresh) = intake.stored_and_fresh::<T>(id, foreign_id, shown)?;
-        let fresh = intake.merged(before.as_ref(), fresh)?;
-        Ok(intake.put(before.as_ref(), fresh)?)
+        let (before, fresh) = page_ingest.stored_and_fresh::<T>(id, foreign_id, shown)?;
+        let fresh = page_ingest.merged(before.as_ref(), fresh)?;
+        Ok(page_ingest.put(before.as_ref(), fresh)?)
     }
 }
 

@@ -9,10 +9,10 @@ use records::{Appointment, EhrAppointment, EhrRecord, Record, document::Link, eh
 
 use crate::{
     Reject,
-    ingest::{IssuedKey, intake::Intake, record::IngestError},
+    ingest::{IssuedKey, page_ingest::PageIngest, record::IngestError},
 };
 
-impl Intake<'_, '_, '_> {
+impl PageIngest<'_, '_, '_> {
     /// Finds the new appointments on the page that replacements in the queue created. The page may show the old ones
     /// before them, which must then be left out.
     pub(super) fn find_replacements(&mut self, page: &ehr::Page) -> Result<(), Reject> {
@@ -120,7 +120,7 @@ impl Intake<'_, '_, '_> {
     fn replaced_shown(&mut self, shown: &EhrAppointment, id: u64) -> Result<bool, IngestError> {
         let (before, fresh) = self.stored_and_fresh::<Appointment>(id, &shown.id, shown)?;
         let known = before.as_ref().and_then(|before| before.replaced.iter().find(|it| it.foreign_id == shown.id));
-        let since_cancelled = |at| !self.asked_before(at);
+        let since_cancelled = |at| !self.was_requested_before(at);
         if !shown.cancelled && known.is_none_or(|known| known.cancelled_at.is_some_and(since_cancelled)) {
             let link = Link::new(self.unit.allot(Resource::Appointments)?);
             self.unit.put_link(self.source, Resource::Appointments, &shown.id, link);

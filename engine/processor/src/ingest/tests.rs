@@ -532,7 +532,7 @@ async fn unreadable_record_is_not_deleted() {
     let page = EhrPage { skipped: vec![leaves_out("x"), leaves_out("new")], ..both(vec![visit("y", "pat")]) };
     world.pages.entry(appointments).or_default().push_back(page);
     world.read(A).await;
-    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "it stands as it was last read");
+    assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, false), true), "it is stored as it was last read");
     let state = |world: &IngestWorld| world.processors[&A].machine.state.pulls.clone();
     let known = |world: &IngestWorld| -> Vec<String> {
         state(world).skipped.get(&Resource::Appointments).into_iter().flatten().map(|(id, _)| id.clone()).collect()

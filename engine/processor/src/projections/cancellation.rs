@@ -46,7 +46,7 @@ impl Projection<'_, '_> {
 
     /// Returns `true` if a replacement is queued. Its new appointment is cancelled only if the visit ends here.
     fn is_being_replaced(&self, id: AppointmentId) -> bool {
-        let mut writes = self.processor.machine.state.queue.of(id);
+        let mut writes = self.processor.machine.state.queue.for_appointment(id);
         writes.any(|(_, write)| write.work == WriteIntent::Replace(id))
     }
 
@@ -54,7 +54,7 @@ impl Projection<'_, '_> {
     fn end_here(&self, id: AppointmentId, events: &mut Vec<Event>) {
         let ended: Vec<WriteId> = events.iter().filter_map(Event::write_ended).collect();
         let stays = |work| matches!(work, WriteIntent::Replace(_) | WriteIntent::CancelReplaced { .. });
-        for (write, pending) in self.processor.machine.state.queue.of(id) {
+        for (write, pending) in self.processor.machine.state.queue.for_appointment(id) {
             if !ended.contains(&write) && !stays(pending.work) {
                 let (work, how) = (pending.work, InsertFailure::Withdrawn);
                 events.push(Event::WriteFailed { write, work, how, reason: NOT_HERE.to_owned() });

@@ -129,7 +129,7 @@ impl Projection<'_, '_> {
             }
             Event::RecordGone { resource, id } => {
                 self.put_tombstone(*resource, Link::gone(*id))?;
-                self.gone(*resource, *id)?;
+                self.delete_record(*resource, *id)?;
             }
             Event::AppointmentGone { appointment } => {
                 self.put_tombstone(Resource::Appointments, Link::gone(appointment.0))?;
@@ -204,7 +204,7 @@ impl Projection<'_, '_> {
     /// Changes the document of an appointment that belongs to this location, and its time of change.
     fn change(&mut self, id: AppointmentId, change: impl FnOnce(&mut Record<Appointment>)) -> Result<(), Reject> {
         let now = self.cx.now;
-        self.change_here(id.0, |record| {
+        self.change_if_local(id.0, |record| {
             change(record);
             record.updated_at = now;
         })
@@ -221,7 +221,7 @@ impl Projection<'_, '_> {
         let Some(appointment) = work.appointment() else { return Ok(()) };
         let insert = matches!(work, WriteIntent::CreateAppointment(_));
         let is_over = |other: WriteIntent| is_needless && other.places();
-        let mut writes = self.processor.machine.state.queue.of(appointment);
+        let mut writes = self.processor.machine.state.queue.for_appointment(appointment);
         let last = writes.all(|(other, pending)| other == write || is_over(pending.work));
         let state = match last {
             true if insert => None,

@@ -51,8 +51,8 @@ impl Processor {
         let setup = self.deps.setup.load_full();
         let all = setup.locations.values();
         for other in all.filter(|other| other.source == self.source() && other.id != self.setup.id) {
-            let theirs = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);
-            if !lists.scan::<Record<Appointment>>(&theirs, Range::first(1))?.is_empty() {
+            let visits = ListQuery::new([other.id.0], Order::Id).filtered([Filter::Patient(patient)]);
+            if !lists.scan::<Record<Appointment>>(&visits, Range::first(1))?.is_empty() {
                 visited.push(other.id.0);
             }
         }

@@ -63,7 +63,8 @@ impl Projection<'_, '_> {
 /// before a cancellation is not repeated.
 fn moves_later(processor: &Processor, id: AppointmentId, ended: Option<WriteId>) -> bool {
     let queue = &processor.machine.state.queue;
-    let others = || queue.of(id).filter(move |(write, _)| Some(*write) != ended).map(|(_, write)| write.work);
+    let others =
+        || queue.for_appointment(id).filter(move |(write, _)| Some(*write) != ended).map(|(_, write)| write.work);
     let is_superseded = ended.and_then(|write| queue.get(write)).is_some_and(|write| write.superseded);
     let is_repeated = is_superseded && !others().any(|work| matches!(work, WriteIntent::Cancel(_)));
     others().any(|work| matches!(work, WriteIntent::Reschedule(_) | WriteIntent::Replace(_))) || is_repeated

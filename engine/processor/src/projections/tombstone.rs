@@ -18,11 +18,13 @@ impl Processor {
     pub fn was_read_elsewhere(&self, foreign_id: &str, id: u64, unit: &mut UnitOfWork<'_>) -> Result<bool, Reject> {
         let Some(source) = self.source() else { return Ok(false) };
         let link = unit.link(source, Resource::Appointments, foreign_id)?;
-        let Some(twin) = link.filter(|link| link.id != id && !link.is_gone()) else { return Ok(false) };
-        let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|ours| ours.created_at);
-        let twin = unit.get_ref::<Record<records::Appointment>>(0, twin.id)?;
+        let Some(duplicate) = link.filter(|link| link.id != id && !link.is_gone()) else { return Ok(false) };
+        let created_at = unit.get_ref::<Record<records::Appointment>>(0, id)?.map(|local| local.created_at);
+        let duplicate = unit.get_ref::<Record<records::Appointment>>(0, duplicate.id)?;
         // An older appointment is another one: the EHR has used its identifier again.
-        Ok(twin.is_some_and(|twin| twin.location() != self.setup.id.0 && Some(twin.created_at) >= created_at))
+        Ok(duplicate.is_some_and(|duplicate| {
+            duplicate.location() != self.setup.id.0 && Some(duplicate.created_at) >= created_at
+        }))
     }
 }
 
@@ -61,7 +63,7 @@ impl Projection<'_, '_> {
     }
 
     /// Changes the document of an appointment that belongs to this location.
-    pub(super) fn change_here(
+    pub(super) fn change_if_local(
         &mut self,
         id: u64,
         change: impl FnOnce(&mut Record<records::Appointment>),
@@ -72,21 +74,21 @@ impl Projection<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn gone(&mut self, resource: Resource, id: u64) -> Result<(), Reject> {
+    pub(super) fn delete_record(&mut self, resource: Resource, id: u64) -> Result<(), Reject> {
         // `Cancelled` changes the document.
         if resource == Resource::Appointments {
             return Ok(());
         }
-        schema::on(resource, Gone { projection: self, id })
+        schema::on(resource, DeleteRecord { projection: self, id })
     }
 }
 
-struct Gone<'m, 'a, 'p> {
+struct DeleteRecord<'m, 'a, 'p> {
     projection: &'m mut Projection<'a, 'p>,
     id: u64,
 }
 
-impl Visitor for Gone<'_, '_, '_> {
+impl Visitor for DeleteRecord<'_, '_, '_> {
     type Output = Result<(), Reject>;
 
     fn visit<T: Body>(self) -> Self::Output {

@@ -90,26 +90,31 @@ impl Projection<'_, '_> {
     }
 
     /// Merges working hours that a pull showed before the answer to their write, as for appointments.
-    pub(crate) fn find_hour_twin(&mut self, events: &mut Vec<Event>, id: u64, written: &Written) -> Result<(), Reject> {
+    pub(crate) fn merge_duplicate_hours(
+        &mut self,
+        events: &mut Vec<Event>,
+        id: u64,
+        written: &Written,
+    ) -> Result<(), Reject> {
         let Projection { processor, cx, unit } = self;
         let (location, source) = (processor.setup.id.0, processor.source().unwrap_or(0));
         let shown: Option<Link> = unit.link(source, Resource::WorkingHours, &written.foreign_id)?;
         let Some(shown) = shown.filter(|link| link.id != id) else { return Ok(()) };
-        let Some(ours) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
-        let twin = unit.get::<Record<WorkingHour>>(location, shown.id)?;
+        let Some(local) = unit.get::<Record<WorkingHour>>(location, id)? else { return Ok(()) };
+        let duplicate = unit.get::<Record<WorkingHour>>(location, shown.id)?;
         // Without a document, the record was already deleted when its id was first seen.
-        let said = twin.as_ref().filter(|twin| twin.deleted_at.is_none());
-        let said = said.map(|twin| {
-            let mut said = Record { id: ours.id, ..twin.clone() };
-            said.source = HourSource::Manual;
-            said
+        let in_ehr = duplicate.as_ref().filter(|duplicate| duplicate.deleted_at.is_none());
+        let in_ehr = in_ehr.map(|duplicate| {
+            let mut in_ehr = Record { id: local.id, ..duplicate.clone() };
+            in_ehr.source = HourSource::Manual;
+            in_ehr
         });
         let mut after = processor.machine.clone();
         events.iter().for_each(|event| after.evolve(cx.now, event));
         let command = Command::HourDuplicateFound {
-            twin: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
-            ours: WorkingHourId(ours.id),
-            shown: said.as_ref().map(rules),
+            duplicate: WorkingHourId(u32::try_from(shown.id).unwrap_or(u32::MAX)),
+            local: WorkingHourId(local.id),
+            shown: in_ehr.as_ref().map(rules),
         };
         let decided = after.decide(*cx, &command).events;
         for event in &decided {
@@ -117,7 +122,7 @@ impl Projection<'_, '_> {
                 unit.change::<Record<WorkingHour>>(location, id, |record| set(record, hour))?;
             }
         }
-        self.gone(Resource::WorkingHours, shown.id)?;
+        self.delete_record(Resource::WorkingHours, shown.id)?;
         events.extend(decided);
         Ok(())
     }

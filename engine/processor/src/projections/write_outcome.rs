@@ -21,7 +21,7 @@ impl Projection<'_, '_> {
         match work {
             WriteIntent::CreatePatient(patient) => {
                 let id = u64::from(patient.0);
-                let twin = self.twin(Resource::Patients, id, written)?;
+                let duplicate = self.find_duplicate(Resource::Patients, id, written)?;
                 self.link(Resource::Patients, id, written)?;
                 self.unit.change::<Record<Patient>>(institution, id, |record| {
                     record.foreign_id = Some(written.foreign_id.clone());
@@ -30,9 +30,9 @@ impl Projection<'_, '_> {
                     record.last_sync_time = Some(now);
                     record.updated_at = now;
                 })?;
-                if let Some(twin) = twin {
+                if let Some(duplicate) = duplicate {
                     // A pull showed the patient before the write was answered.
-                    self.gone(Resource::Patients, twin)?;
+                    self.delete_record(Resource::Patients, duplicate)?;
                 }
             }
             WriteIntent::Record { resource: Resource::Patients, id, .. } => {
@@ -161,7 +161,7 @@ impl Projection<'_, '_> {
     }
 
     /// Returns the record that a pull created under the foreign id before the id was linked.
-    fn twin(&mut self, resource: Resource, id: u64, written: &Written) -> Result<Option<u64>, Reject> {
+    fn find_duplicate(&mut self, resource: Resource, id: u64, written: &Written) -> Result<Option<u64>, Reject> {
         let Some(source) = self.processor.source() else { return Ok(None) };
         Ok(self.unit.link(source, resource, &written.foreign_id)?.map(|link| link.id).filter(|known| *known != id))
     }
@@ -180,7 +180,7 @@ impl Projection<'_, '_> {
         if self.is_elsewhere(id)? {
             return Ok(());
         }
-        let mut others = self.processor.machine.state.queue.of(location::ids::AppointmentId(id));
+        let mut others = self.processor.machine.state.queue.for_appointment(location::ids::AppointmentId(id));
         let last = others.all(|(other, pending)| other == write || !changes_content(pending.work));
         if last {
             self.unit.forget_merge_base::<Record<Appointment>>(0, id);
@@ -194,7 +194,7 @@ impl Projection<'_, '_> {
     }
 
     fn set_version(&mut self, appointment: u64, written: &Written) -> Result<(), Reject> {
-        self.change_here(appointment, |record| record.version.clone_from(&written.version))
+        self.change_if_local(appointment, |record| record.version.clone_from(&written.version))
     }
 }
 
@@ -213,8 +213,8 @@ impl Visitor for CompletedWrite<'_, '_, '_> {
         let CompletedWrite { projection, id, operation, last, written } = self;
         let (scope, now) = (projection.processor.scope::<T>(), projection.cx.now);
         if operation == Operation::Create {
-            if let Some(twin) = projection.twin(T::RESOURCE, id, written)? {
-                projection.gone(T::RESOURCE, twin)?;
+            if let Some(duplicate) = projection.find_duplicate(T::RESOURCE, id, written)? {
+                projection.delete_record(T::RESOURCE, duplicate)?;
             }
             projection.link(T::RESOURCE, id, written)?;
         }

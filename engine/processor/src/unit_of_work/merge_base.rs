@@ -51,12 +51,12 @@ pub fn fields<T: Serialize>(record: &T) -> Result<Map<String, Value>, Reject> {
 }
 
 /// Applies a pending local change to the EHR's current version, so that staff's changes of other fields are kept.
-pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, ours: &T, has: &T) -> Result<T, Reject> {
-    let (had, ours, mut merged) = (fields(had)?, fields(ours)?, fields(has)?);
+pub fn three_way_merge<T: Serialize + DeserializeOwned>(had: &T, local: &T, has: &T) -> Result<T, Reject> {
+    let (had, local, mut merged) = (fields(had)?, fields(local)?, fields(has)?);
     // Fields without a value may be absent.
-    let names: BTreeSet<&String> = had.keys().chain(ours.keys()).collect();
-    for name in names.into_iter().filter(|name| had.get(*name) != ours.get(*name)) {
-        match ours.get(name) {
+    let names: BTreeSet<&String> = had.keys().chain(local.keys()).collect();
+    for name in names.into_iter().filter(|name| had.get(*name) != local.get(*name)) {
+        match local.get(name) {
             Some(value) => merged.insert(name.clone(), value.clone()),
             None => merged.remove(name),
         };

@@ -31,38 +31,7 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
     };
     let found_with = rules.found_with.iter();
     let terms = fields.iter().filter_map(RecordField::terms);
-    let in_use = fields.iter().filter(|field| field.in_use).map(|RecordField { name, .. }| {
-        quote! {
-            fn in_use(&self) -> bool {
-                Option::<bool>::from(self.#name) != Some(false)
-            }
-        }
-    });
-    let deleted = fields.iter().filter(|field| field.deleted).map(|RecordField { name: flag, .. }| {
-        quote! {
-            fn mark_deleted(record: &mut Record<#name>, _: Timestamp) {
-                record.#flag = true;
-            }
-
-            fn is_deleted(record: &Record<#name>) -> bool {
-                record.#flag
-            }
-        }
-    });
-    let named_with = rules.named_with.iter().map(|names| {
-        quote! {
-            fn names(&self) -> Vec<Term> {
-                #names(self)
-            }
-        }
-    });
-    let deleted_with = rules.deleted_with.iter().map(|mark_deleted| {
-        quote! {
-            fn mark_deleted(record: &mut Record<#name>, now: Timestamp) {
-                #mark_deleted(record, now);
-            }
-        }
-    });
+    let overridden = overridden_methods(&rules, name, &fields);
     Ok(quote! {
         #(#attributes)*
         #[derive(Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
@@ -97,15 +66,15 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                 fn resolve<E: From<Invalid>>(
                     ehr: &#ehr,
                     kept: Option<&#name>,
-                    ours: ResolveId<'_, E>,
+                    resolve_id: ResolveId<'_, E>,
                 ) -> Result<#name, E> {
                     // Unused by bodies without references or local fields.
-                    let _ = (&ours, kept);
+                    let _ = (&resolve_id, kept);
                     Ok(#name { #(#resolved,)* extra: #extra })
                 }
 
-                fn for_ehr<E: From<Missing>>(&self, id: ForeignId, theirs: ForeignIdOf<'_, E>) -> Result<#ehr, E> {
-                    let _ = &theirs;
+                fn for_ehr<E: From<Missing>>(&self, id: ForeignId, foreign_id_of: ForeignIdOf<'_, E>) -> Result<#ehr, E> {
+                    let _ = &foreign_id_of;
                     let extra = ::records::values::with_fields(
                         &self.extra,
                         &[#((stringify!(#in_extra), self.#in_extra.as_deref())),*],
@@ -122,13 +91,52 @@ pub(crate) fn record(arguments: TokenStream, item: TokenStream) -> syn::Result<T
                     found
                 }
 
-                #(#named_with)*
-                #(#in_use)*
-                #(#deleted)*
-                #(#deleted_with)*
+                #overridden
             }
         };
     })
+}
+
+/// Returns the methods of a body that only some records override.
+fn overridden_methods(rules: &RecordRules, name: &Ident, fields: &[RecordField]) -> TokenStream {
+    let in_use = fields.iter().filter(|field| field.in_use).map(|RecordField { name, .. }| {
+        quote! {
+            fn in_use(&self) -> bool {
+                Option::<bool>::from(self.#name) != Some(false)
+            }
+        }
+    });
+    let deleted = fields.iter().filter(|field| field.deleted).map(|RecordField { name: flag, .. }| {
+        quote! {
+            fn mark_deleted(record: &mut Record<#name>, _: Timestamp) {
+                record.#flag = true;
+            }
+
+            fn is_deleted(record: &Record<#name>) -> bool {
+                record.#flag
+            }
+        }
+    });
+    let named_with = rules.named_with.iter().map(|names| {
+        quote! {
+            fn names(&self) -> Vec<Term> {
+                #names(self)
+            }
+        }
+    });
+    let deleted_with = rules.deleted_with.iter().map(|mark_deleted| {
+        quote! {
+            fn mark_deleted(record: &mut Record<#name>, now: Timestamp) {
+                #mark_deleted(record, now);
+            }
+        }
+    });
+    quote! {
+        #(#named_with)*
+        #(#in_use)*
+        #(#deleted)*
+        #(#deleted_with)*
+    }
 }
 
 pub(crate) fn part(arguments: TokenStream, item: TokenStream) -> syn::Result<TokenStream> {
@@ -168,11 +176,11 @@ pub(crate) fn part(arguments: TokenStream, item: TokenStream) -> syn::Result<Tok
             impl Part for #name {
                 type Ehr = #ehr;
 
-                fn resolve<E: From<Invalid>>(ehr: &#ehr, ours: ResolveId<'_, E>) -> Result<#name, E> {
+                fn resolve<E: From<Invalid>>(ehr: &#ehr, resolve_id: ResolveId<'_, E>) -> Result<#name, E> {
                     Ok(#name { #(#resolved,)* })
                 }
 
-                fn for_ehr<E: From<Missing>>(&self, theirs: ForeignIdOf<'_, E>) -> Result<#ehr, E> {
+                fn for_ehr<E: From<Missing>>(&self, foreign_id_of: ForeignIdOf<'_, E>) -> Result<#ehr, E> {
                     Ok(#ehr { #(#for_ehr,)* })
                 }
             }
@@ -396,9 +404,9 @@ impl RecordField {
         match &self.role {
             Role::Value => quote!(#name: Clone::clone(&ehr.#name)),
             Role::Reference(foreign, to) => {
-                quote!(#name: Reference::resolve(&ehr.#foreign, Resource::#to, ours)?)
+                quote!(#name: Reference::resolve(&ehr.#foreign, Resource::#to, resolve_id)?)
             }
-            Role::Part => quote!(#name: Part::resolve(&ehr.#name, ours)?),
+            Role::Part => quote!(#name: Part::resolve(&ehr.#name, resolve_id)?),
             Role::Local => quote!(#name: kept.map(|kept| Clone::clone(&kept.#name)).unwrap_or_default()),
             Role::InExtra => quote!(#name: ::records::values::field_of(&ehr.extra, stringify!(#name))),
         }
@@ -411,14 +419,14 @@ impl RecordField {
             Role::Value => quote!(#name: Clone::clone(&self.#name)),
             Role::Reference(foreign, to) if self.omit_missing => quote! {
                 #foreign: match self.#name {
-                    Some(id) => theirs(Resource::#to, id.into())?,
+                    Some(id) => foreign_id_of(Resource::#to, id.into())?,
                     None => None,
                 }
             },
             Role::Reference(foreign, to) => {
-                quote!(#foreign: Reference::for_ehr(&self.#name, Resource::#to, theirs)?)
+                quote!(#foreign: Reference::for_ehr(&self.#name, Resource::#to, foreign_id_of)?)
             }
-            Role::Part => quote!(#name: Part::for_ehr(&self.#name, theirs)?),
+            Role::Part => quote!(#name: Part::for_ehr(&self.#name, foreign_id_of)?),
             Role::Local | Role::InExtra => return None,
         })
     }

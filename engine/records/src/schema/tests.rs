@@ -86,10 +86,11 @@ fn word_lists_match_the_contract() {
     let lists: BTreeSet<&str> = named.filter(|of| words(of).is_some()).collect();
     assert_eq!(lists.len(), 11, "{lists:?}");
     for list in lists {
-        let ours = words(list).unwrap().into_iter();
+        let contract_words = words(list).unwrap().into_iter();
         // `self` is a reserved word in most languages.
-        let ours: Vec<_> = ours.map(|word| if word == "self" { "oneself" } else { word }.to_lowercase()).collect();
-        assert_eq!(cases(list), ours, "{list}");
+        let contract_words: Vec<_> =
+            contract_words.map(|word| if word == "self" { "oneself" } else { word }.to_lowercase()).collect();
+        assert_eq!(cases(list), contract_words, "{list}");
     }
 }
 
@@ -175,11 +176,11 @@ impl From<Missing> for Unsaid {
 }
 
 /// Returns an id that contains the resource, so that a reference to the wrong resource is detected.
-fn ours(resource: Resource, foreign: &str) -> Result<u64, Unsaid> {
+fn resolve_id(resource: Resource, foreign: &str) -> Result<u64, Unsaid> {
     Ok(resource as u64 * 10_000 + foreign[1..].parse::<u64>().unwrap())
 }
 
-fn theirs(resource: Resource, id: u64) -> Result<Option<String>, Unsaid> {
+fn foreign_id_of(resource: Resource, id: u64) -> Result<Option<String>, Unsaid> {
     Ok((id / 10_000 == resource as u64).then(|| format!("f{}", id % 10_000)))
 }
 
@@ -190,10 +191,10 @@ impl EhrVisitor for ThereAndBack {
     type Output = EhrRecord;
 
     fn visit<T: Body<Ehr: Into<EhrRecord>>>(self, id: &str, shown: &T::Ehr) -> EhrRecord {
-        let body = T::resolve::<Unsaid>(shown, None, &mut ours).unwrap();
+        let body = T::resolve::<Unsaid>(shown, None, &mut resolve_id).unwrap();
         let stored = serde_json::to_vec(&body).unwrap();
         assert!(serde_json::from_slice::<T>(&stored).unwrap() == body, "{:?} is read as it was stored", T::RESOURCE);
-        body.for_ehr::<Unsaid>(id.to_owned(), &mut theirs).unwrap().into()
+        body.for_ehr::<Unsaid>(id.to_owned(), &mut foreign_id_of).unwrap().into()
     }
 }
 
@@ -273,7 +274,7 @@ fn writes_of_records_match_the_contract() {
 
 #[test]
 fn errors_name_the_field_but_never_the_value() {
-    let spoil = |resource, path: &str, value: Value| {
+    let error_of = |resource, path: &str, value: Value| {
         let mut fields = full(rules(resource).record);
         *fields.pointer_mut(path).unwrap() = value;
         EhrRecord::from_fields(resource, "f1", fields).unwrap_err()
@@ -288,13 +289,14 @@ fn errors_name_the_field_but_never_the_value() {
         (Resource::FormResponses, "/submitted_at", "field submitted_at: must be i64"),
         (Resource::FormResponses, "/answers_json", "field answers_json: must be a JSON text"),
     ] {
-        assert_eq!(spoil(resource, path, secret.clone()), says);
+        assert_eq!(error_of(resource, path, secret.clone()), says);
     }
-    assert_eq!(spoil(Resource::Payments, "/patient", json!(7)), "field patient: must be a string");
+    assert_eq!(error_of(Resource::Payments, "/patient", json!(7)), "field patient: must be a string");
     assert!(
-        spoil(Resource::Procedures, "/treatment_plans", json!([7])).starts_with("field treatment_plans[0]: must be ")
+        error_of(Resource::Procedures, "/treatment_plans", json!([7]))
+            .starts_with("field treatment_plans[0]: must be ")
     );
-    assert!(spoil(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient: must be "));
+    assert!(error_of(Resource::PatientAlerts, "/patient", Value::Null).starts_with("field patient: must be "));
     let mut fields = full("payment-type");
     fields.as_object_mut().unwrap().remove("name");
     assert_eq!(EhrRecord::from_fields(Resource::PaymentTypes, "f1", fields), Err("missing field `name`".to_owned()));
@@ -305,8 +307,9 @@ fn reference_without_foreign_id_is_reported_as_missing() {
     let EhrRecord::Payment(shown) = EhrRecord::from_fields(Resource::Payments, "f1", full("payment")).unwrap() else {
         panic!("a payment")
     };
-    let body = Payment::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
-    let mut none = |resource, id| if resource == Resource::PaymentTypes { Ok(None) } else { theirs(resource, id) };
+    let body = Payment::resolve::<Unsaid>(&shown, None, &mut resolve_id).unwrap();
+    let mut none =
+        |resource, id| if resource == Resource::PaymentTypes { Ok(None) } else { foreign_id_of(resource, id) };
     let missing = Missing { resource: Resource::PaymentTypes, id: body.payment_type_id.unwrap() };
     assert_eq!(body.for_ehr(String::new(), &mut none).unwrap_err(), Unsaid::Missing(missing));
     assert_eq!(body.for_ehr(String::new(), &mut |_, _| Err(Unsaid::Gone)).unwrap_err(), Unsaid::Gone);
@@ -318,11 +321,11 @@ fn reference_without_foreign_id_is_reported_as_missing() {
 fn local_fields_are_kept_and_not_sent() {
     let shown = EhrRecord::from_fields(Resource::Documents, "f1", full("document")).unwrap();
     let EhrRecord::Document(shown) = shown else { panic!("a document") };
-    let mut kept = Document::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
+    let mut kept = Document::resolve::<Unsaid>(&shown, None, &mut resolve_id).unwrap();
     kept.upload = Some(Upload { bytes: 3, digest: "00".to_owned() });
-    let sent: EhrRecord = kept.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().into();
+    let sent: EhrRecord = kept.for_ehr::<Unsaid>("f1".to_owned(), &mut foreign_id_of).unwrap().into();
     assert!(!sent.fields().contains_key("upload"));
-    assert!(Document::resolve::<Unsaid>(&shown, Some(&kept), &mut ours).unwrap() == kept);
+    assert!(Document::resolve::<Unsaid>(&shown, Some(&kept), &mut resolve_id).unwrap() == kept);
 }
 
 /// A record with a field that the contract does not have.
@@ -342,11 +345,11 @@ fn fields_beyond_the_contract_are_values_of_extra() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let both = vec![pair("status", "new"), pair("nickname", "Zo")];
     let shown = extended::EhrExtended { id: "f1".to_owned(), extra: both.clone() };
-    let body = extended::Extended::resolve::<Unsaid>(&shown, None, &mut ours).unwrap();
+    let body = extended::Extended::resolve::<Unsaid>(&shown, None, &mut resolve_id).unwrap();
     assert_eq!((body.nickname.as_deref(), &body.extra), (Some("Zo"), &vec![pair("status", "new")]));
-    assert_eq!(body.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().extra, both);
+    assert_eq!(body.for_ehr::<Unsaid>("f1".to_owned(), &mut foreign_id_of).unwrap().extra, both);
     let cleared = extended::Extended { nickname: None, ..body };
-    assert_eq!(cleared.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap().extra, [pair("status", "new")]);
+    assert_eq!(cleared.for_ehr::<Unsaid>("f1".to_owned(), &mut foreign_id_of).unwrap().extra, [pair("status", "new")]);
 }
 
 #[test]
@@ -354,10 +357,10 @@ fn field_replaces_the_extra_value_of_a_record_stored_before_its_declaration() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let stored = json!({"extra": [["nickname", "Zo"], ["status", "new"]]});
     let before: extended::Extended = serde_json::from_value(stored).unwrap();
-    let unchanged = before.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap();
+    let unchanged = before.for_ehr::<Unsaid>("f1".to_owned(), &mut foreign_id_of).unwrap();
     assert_eq!(unchanged.extra, [pair("nickname", "Zo"), pair("status", "new")]);
     let changed = extended::Extended { nickname: Some("Zoe".to_owned()), ..before };
-    let sent = changed.for_ehr::<Unsaid>("f1".to_owned(), &mut theirs).unwrap();
+    let sent = changed.for_ehr::<Unsaid>("f1".to_owned(), &mut foreign_id_of).unwrap();
     assert_eq!(sent.extra, [pair("status", "new"), pair("nickname", "Zoe")]);
 }
 

@@ -63,7 +63,7 @@ use self::{
     position::Position,
     render::Renderer,
     steps::{Step, steps},
-    sync_status::{StatusNews, StatusThrottle},
+    sync_status::{StatusMessage, StatusThrottle},
 };
 pub use self::{lag::Lag, repair::repair_numbers};
 use crate::{
@@ -169,7 +169,7 @@ impl Follower {
             return Ok(FollowerStep::default());
         };
         if let Some(last) = stored.last_delivery {
-            self.outbox.subscriptions().delivery_ids.go_on_after(last);
+            self.outbox.subscriptions().delivery_ids.advance_past(last);
         }
         let passed = self.passed.lock().get(&institution).filter(|(of, _)| *of == version).map_or(0, |(_, to)| *to);
         let position = stored.at_least(lowest).at_least(passed);
@@ -181,7 +181,7 @@ impl Follower {
         if wants_status {
             throttle = StatusThrottle::load(&*self.store, places.locations.iter().copied(), now)?;
         }
-        let stored_records = self.wanted_records(&setup, institution, &read.commits)?;
+        let stored_records = self.records_to_send(&setup, institution, &read.commits)?;
         let now_end = if read.commits.is_empty() { end } else { feed::end(&*self.store, institution.0)? };
         let ahead = places.commits(&*self.store, (read.read_to, now_end), self.sizes.look_ahead)?;
         let all = read.commits.iter().chain(&ahead.commits);
@@ -247,7 +247,7 @@ impl Follower {
     }
 
     /// Reads the changed records that subscribers are sent.
-    fn wanted_records(
+    fn records_to_send(
         &self,
         setup: &Setup,
         institution: InstitutionId,
@@ -380,7 +380,7 @@ impl Publisher<'_> {
         location: &Arc<LocationSetup>,
         number: u64,
         at: Timestamp,
-        news: &[StatusNews],
+        news: &[StatusMessage],
     ) -> Result<Vec<Outgoing>, ViewError> {
         let mut messages = Vec::new();
         for news in news {

@@ -13,7 +13,7 @@ use store::Key;
 use super::{
     history::{AtCommit, History},
     steps::{ChangedRecord, in_ehr},
-    sync_status::StatusNews,
+    sync_status::StatusMessage,
 };
 use crate::{
     catalogue::{Event, EventName},
@@ -37,7 +37,7 @@ pub(super) struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    pub(super) fn status(&self, name: EventName, news: &StatusNews) -> Result<Vec<Message>, ViewError> {
+    pub(super) fn status(&self, name: EventName, news: &StatusMessage) -> Result<Vec<Message>, ViewError> {
         let location = self.context.location.id;
         if self.recipients.locations.as_ref().is_some_and(|wanted| !wanted.contains(&location)) {
             return Ok(Vec::new());

@@ -27,8 +27,8 @@ const AT_ONCE: usize = 8;
 /// Batches of one institution before others have their turn.
 const BATCHES_AT_ONCE: usize = 4;
 /// The interval at which all institutions are compared with the log: on a store that nodes share, and on another one.
-const LOOK_SHARED: Duration = Duration::from_secs(5);
-const LOOK_ALONE: Duration = Duration::from_secs(60);
+const POLL_SHARED: Duration = Duration::from_secs(5);
+const POLL_ALONE: Duration = Duration::from_secs(60);
 /// Pause after a failure of the store, or a panic. Each further failure doubles it, up to the longest pause.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -67,7 +67,7 @@ impl Follower {
 
     /// Follows all local institutions forever. `commits` receives the locations with new commits.
     pub async fn run(self: Arc<Self>, commits: Arc<Doorbell<LocationId>>) {
-        let every = if self.is_local.is_some() { LOOK_SHARED } else { LOOK_ALONE };
+        let every = if self.is_local.is_some() { POLL_SHARED } else { POLL_ALONE };
         let (mut tasks, mut running) = (JoinSet::new(), HashMap::<task::Id, InstitutionId>::new());
         // An institution is busy also during the pause after a failure, which new commits do not end.
         let (mut busy, mut pauses) = (BTreeSet::new(), JoinSet::new());
@@ -124,8 +124,8 @@ impl Follower {
                     busy.remove(&institution);
                     waiting.insert(institution);
                 }
-                () = commits.wait() => waiting.extend(self.begin(commits.answer())),
-                () = subscribed.wait() => waiting.extend(subscribed.answer()),
+                () = commits.wait() => waiting.extend(self.begin(commits.take())),
+                () = subscribed.wait() => waiting.extend(subscribed.take()),
                 _ = looks.tick() => waiting.extend(self.setup.load_full().institutions.keys().copied()),
                 () = sleep(Duration::from_millis(pause.unsigned_abs())) => {}
             }

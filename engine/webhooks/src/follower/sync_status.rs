@@ -49,7 +49,7 @@ impl LastNotified {
 }
 
 /// A message about one direction, or about both together.
-pub(super) struct StatusNews {
+pub(super) struct StatusMessage {
     pub event: Event,
     pub status: SyncSummary,
     /// The field and the value before the change of a single direction.
@@ -90,12 +90,12 @@ impl StatusThrottle {
     }
 
     /// Applies a change of the status, and returns the messages to send now.
-    pub(super) fn change(&mut self, location: LocationId, change: &StatusChange, at: Timestamp) -> Vec<StatusNews> {
+    pub(super) fn change(&mut self, location: LocationId, change: &StatusChange, at: Timestamp) -> Vec<StatusMessage> {
         self.advance(location, (change.read_ok_before, change.write_ok_before), &change.after, at)
     }
 
     /// Returns the held messages that are due, by location.
-    pub(super) fn due_messages(&mut self, now: Timestamp) -> Vec<(LocationId, StatusNews)> {
+    pub(super) fn due_messages(&mut self, now: Timestamp) -> Vec<(LocationId, StatusMessage)> {
         let due: Vec<(LocationId, SyncSummary)> = self
             .last
             .iter()
@@ -130,7 +130,7 @@ impl StatusThrottle {
         (read_before, write_before): (bool, bool),
         after: &SyncSummary,
         at: Timestamp,
-    ) -> Vec<StatusNews> {
+    ) -> Vec<StatusMessage> {
         let last = self.last.entry(location).or_default();
         let (read, read_news) = next(last.read, (read_before, after.read_ok), at);
         let (write, write_news) = next(last.write, (write_before, after.write_ok), at);
@@ -151,7 +151,7 @@ impl StatusThrottle {
         ]
         .into_iter()
         .filter(|(news, ..)| *news)
-        .map(|(_, event, previous)| StatusNews { event, status: after.clone(), previous })
+        .map(|(_, event, previous)| StatusMessage { event, status: after.clone(), previous })
         .collect()
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         };
         let change = |ok: bool| StatusChange { read_ok_before: !ok, write_ok_before: true, after: status(ok) };
         let (mut throttle, here) = (StatusThrottle::default(), LocationId(1));
-        let events = |news: &[StatusNews]| news.iter().map(|it| it.event).collect::<Vec<_>>();
+        let events = |news: &[StatusMessage]| news.iter().map(|it| it.event).collect::<Vec<_>>();
         let sent = throttle.change(here, &change(DOWN), Timestamp(0));
         assert_eq!(events(&sent), [Event::SyncStatusReadChange, Event::SyncDegraded]);
         assert_eq!(
@@ -244,7 +244,8 @@ mod tests {
             (0, Some(Timestamp(QUIET)))
         );
         assert_eq!(throttle.due_messages(Timestamp(QUIET - 1)).len(), 0);
-        let sent: Vec<StatusNews> = throttle.due_messages(Timestamp(QUIET)).into_iter().map(|(_, news)| news).collect();
+        let sent: Vec<StatusMessage> =
+            throttle.due_messages(Timestamp(QUIET)).into_iter().map(|(_, news)| news).collect();
         assert_eq!(events(&sent), [Event::SyncStatusReadChange, Event::SyncRecovered]);
         assert_eq!(sent.iter().map(|news| news.previous).collect::<Vec<_>>(), [Some(("read_status", "red")), None]);
         assert_eq!(throttle.due(), None);

@@ -57,9 +57,9 @@ async fn an_outage_of_48_hours_makes_eleven_attempts_and_deactivates_the_endpoin
     let messages = receiver.received();
     assert_eq!(messages.len(), 11);
     for (n, message) in messages.iter().enumerate() {
-        let told = message.json()["delivery_errors"].as_array().unwrap().clone();
-        assert_eq!(told.len(), n);
-        if let Some(last) = told.last() {
+        let reported = message.json()["delivery_errors"].as_array().unwrap().clone();
+        assert_eq!(reported.len(), n);
+        if let Some(last) = reported.last() {
             let at = sign::timestamp(T0.plus(if n == 1 { 0 } else { RETRIES[n - 2] }));
             let message = "the endpoint answered with status 500";
             assert_eq!(*last, json!({"code": "500", "timestamp": at, "message": message, "attempts": n}));
@@ -68,7 +68,7 @@ async fn an_outage_of_48_hours_makes_eleven_attempts_and_deactivates_the_endpoin
         let secret = SecretKey::from_entropy([9; 32]);
         let (timestamp, signature) = (&message.headers["timestamp"], &message.headers["signature"]);
         assert!(sign::verify(secret.reveal(), timestamp, &message.body, signature));
-        assert!(n == 0 || *timestamp != messages[n - 1].headers["timestamp"], "signed anew");
+        assert!(n == 0 || *timestamp != messages[n - 1].headers["timestamp"], "signed again");
     }
     assert_eq!(world.deliveries()[0].state, State::Failed { at: T0.plus(48 * HOUR) });
     assert!(!world.registry.endpoint(&owner(), endpoint).unwrap().active);
@@ -101,10 +101,10 @@ async fn every_kind_of_failure_is_listed_and_retried() {
         world.set_clock(T0.plus(*retry));
     }
     world.wait_until_delivered(1).await;
-    let told = world.deliveries().remove(0).delivery_errors;
-    let codes: Vec<&str> = told.iter().map(|error| error.code.as_str()).collect();
+    let reported = world.deliveries().remove(0).delivery_errors;
+    let codes: Vec<&str> = reported.iter().map(|error| error.code.as_str()).collect();
     assert_eq!(codes, ["500", "404", "409", "429", "302", "no_answer", "503"]);
-    assert_eq!(told.iter().map(|error| error.attempts).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(reported.iter().map(|error| error.attempts).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[tokio::test]

@@ -159,19 +159,19 @@ async fn an_endpoint_with_overlapping_subscriptions_gets_one_message() {
         let twice = world.registry.create_subscription(&owner(), endpoint, new, None, T0).await;
         assert!(twice.is_ok(), "{event} {location:?}");
     }
-    let told = |outcome| {
+    let endpoints_of = |outcome| {
         let name = EventName::written(Event::AppointmentInsertion, outcome).unwrap();
         let groups = world.outbox.recipients(SMILE, name, u64::MAX);
-        let mut told = Vec::new();
+        let mut endpoints = Vec::new();
         for group in groups {
             let at = group.locations.map(|at| at.into_iter().map(|it| it.0).collect::<Vec<_>>());
-            told.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, at.clone())));
+            endpoints.extend(group.subscriptions.iter().map(|it| (it.webhook_endpoint_id, at.clone())));
         }
-        told
+        endpoints
     };
-    assert_eq!(told(WriteOutcome::Complete), [(all, None), (two, Some(vec![1, 2]))]);
-    assert_eq!(told(WriteOutcome::Failed), [(all, None), (failed, None), (two, Some(vec![1, 2]))]);
-    assert_eq!(told(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(endpoints_of(WriteOutcome::Complete), [(all, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(endpoints_of(WriteOutcome::Failed), [(all, None), (failed, None), (two, Some(vec![1, 2]))]);
+    assert_eq!(endpoints_of(WriteOutcome::TimedOut), [(all, None), (two, Some(vec![1, 2]))]);
 
     let same = NewSubscription {
         payload: None,

@@ -7,7 +7,7 @@ use testing::{Answer, Received, Receiver};
 use super::*;
 use crate::{
     delivery::TEST_EVENT,
-    delivery_id::made_at,
+    delivery_id::creation_time,
     delivery_log::{DeliveryLog, Replay, Replayed},
     limits, sign,
 };
@@ -135,7 +135,7 @@ async fn the_log_holds_every_delivery_of_its_endpoint_in_order() {
     let (mine, others) = (logged(&world, one), logged(&world, other));
     assert_eq!((mine.len(), others.len()), (25, 25));
     assert!(mine.iter().all(|it| it.endpoint_id == one) && mine.is_sorted_by(|a, b| a.id > b.id));
-    assert_eq!((made_at(mine[0].id), made_at(mine[24].id)), (T0.plus(2), T0));
+    assert_eq!((creation_time(mine[0].id), creation_time(mine[24].id)), (T0.plus(2), T0));
     let page = log(&world).page(one, Some(mine[10].id), Direction::Backward, 3).unwrap();
     assert_eq!(page.iter().map(|it| it.id).collect::<Vec<_>>(), [mine[11].id, mine[12].id, mine[13].id]);
     let back = log(&world).page(one, Some(mine[10].id), Direction::Forward, 2).unwrap();
@@ -209,7 +209,7 @@ async fn a_replay_sends_the_ended_deliveries_of_a_period() {
     assert_eq!(replay(0, HOUR, true).await.deliveries, 0);
     let asked = Replay { since: T0, until: T0.plus(HOUR), undelivered: false };
     let none = log(&world).replay(&owner(), endpoint, asked, |_| false, world.clock.now()).await.unwrap();
-    assert_eq!(none.deliveries, 0, "nobody is sent what they may not see");
+    assert_eq!(none.deliveries, 0, "an endpoint gets only what its owner may see");
 }
 
 #[tokio::test]
@@ -330,16 +330,16 @@ async fn event_data_is_stored_once_and_pruned_with_its_last_delivery() {
 
     world.set_clock(T0.plus(2 * DAY));
     world.wait_until_delivered(2).await;
-    let told = |at: usize, receiver: &Receiver| {
+    let message_data = |at: usize, receiver: &Receiver| {
         let body: serde_json::Value = serde_json::from_slice(&receiver.received()[at].body).unwrap();
         body["data"].clone()
     };
-    assert_eq!(told(1, &slow), told(0, &quick));
+    assert_eq!(message_data(1, &slow), message_data(0, &quick));
     world.set_clock(T0.plus(WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     world.wait_until("one left", |all| all.len() == 1).await;
     let left = logged(&world, late).remove(0);
     let body: serde_json::Value = serde_json::from_slice(&log(&world).body(&left).unwrap()).unwrap();
-    assert_eq!((data(), &body["data"]), (1, &told(0, &quick)));
+    assert_eq!((data(), &body["data"]), (1, &message_data(0, &quick)));
     world.set_clock(T0.plus(2 * DAY + WebhookRules::default().keep + 2 * limits::PRUNE_EVERY));
     world.wait_until("nothing left", |all| all.is_empty()).await;
     assert_eq!(data(), 0);

@@ -170,13 +170,13 @@ async fn an_endpoint_moves_and_each_message_arrives_once_and_in_order() {
     }
     receiver.wait_for(5).await;
     place.store(NOWHERE, Ordering::SeqCst);
-    here.moves().let_go().await;
+    here.moves().release_moved().await;
     let before = receiver.received().len();
     let waiting = here.due();
-    assert_eq!(before + waiting, MESSAGES as usize, "nothing is under way");
+    assert_eq!(before + waiting, MESSAGES as usize, "no attempt is in flight");
     assert!(waiting > 0, "it moved with messages waiting");
     place.store(1, Ordering::SeqCst);
-    there.moves().came();
+    there.moves().notify_assigned();
     here.wait_until_delivered(MESSAGES as usize).await;
     let received = receiver.received();
     assert_eq!(received.len(), MESSAGES as usize, "each once");
@@ -204,10 +204,10 @@ async fn a_slow_receiver_does_not_delay_a_move() {
     receiver.wait_for(1).await;
     place.store(NOWHERE, Ordering::SeqCst);
     let begun = Instant::now();
-    here.moves().let_go().await;
+    here.moves().release_moved().await;
     assert!(begun.elapsed() < limits::TOTAL_TIMEOUT / 2, "{:?}", begun.elapsed());
     place.store(1, Ordering::SeqCst);
-    there.moves().came();
+    there.moves().notify_assigned();
     there.wait_until_delivered(1).await;
     let ids: Vec<String> = receiver.received().iter().map(|it| it.headers["delivery-id"].clone()).collect();
     assert_eq!(ids.len(), 2);
@@ -225,7 +225,7 @@ async fn a_node_that_has_lost_an_endpoint_sends_nothing_to_it() {
     let (here, there) = (here.sending(), there.sending());
     here.doorbell.ring([EndpointId(1)]);
     there.wait_until_delivered(1).await;
-    here.moves().let_go().await;
+    here.moves().release_moved().await;
     assert_eq!(receiver.received().len(), 1);
 }
 
@@ -296,9 +296,9 @@ async fn events_of_a_moved_record_are_sent_after_its_waiting_messages() {
     let after = after.sending();
     after.set_clock(T0.plus(location::time::MINUTE + 1));
     let received = receiver.wait_for(2).await;
-    let told: Vec<_> =
+    let times: Vec<_> =
         received.iter().map(|it| it.json()).map(|it| it["event_time"].as_str().unwrap().to_owned()).collect();
-    assert!(told[0] > told[1], "the clock of the first was ahead: {told:?}");
+    assert!(times[0] > times[1], "the clock of the first was ahead: {times:?}");
     let sequence: Vec<u64> = received.iter().map(|it| it.json()["sequence"].as_u64().unwrap()).collect();
     assert!(sequence.is_sorted());
 }

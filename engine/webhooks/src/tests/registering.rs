@@ -167,7 +167,7 @@ async fn a_cancelled_caller_leaves_memory_and_store_consistent() {
     {
         let mut abandoned = Box::pin(world.try_subscribe(endpoint, SMILE, Event::ChargeCreated));
         let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(abandoned.as_mut().poll(cx).is_ready())).await;
-        assert!(!polled, "the commit is under way");
+        assert!(!polled, "the commit is in progress");
     }
     let in_memory =
         || (!world.registry.subscriptions().subscribed(SMILE, Event::ChargeCreated).is_empty()).then_some(());

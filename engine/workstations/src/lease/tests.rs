@@ -18,7 +18,7 @@ const RULES: Rules = Rules { location: HERE, in_flight: IN_FLIGHT, patience: PAT
 enum Op {
     Connect,
     Vanish(Index),
-    Said(Index, Login, bool),
+    Reported(Index, Login, bool),
     /// The allocation of a lease completes. Completions may arrive in any order.
     Leased(Index),
     NoLease(Index),
@@ -56,7 +56,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         1 => Just(Op::Connect),
         1 => index().prop_map(Op::Vanish),
-        8 => (index(), login, prop::bool::weighted(0.1)).prop_map(|(who, login, paused)| Op::Said(who, login, paused)),
+        8 => (index(), login, prop::bool::weighted(0.1)).prop_map(|(who, login, paused)| Op::Reported(who, login, paused)),
         4 => index().prop_map(Op::Leased),
         1 => index().prop_map(Op::NoLease),
         6 => (1..40_000_u64, any::<bool>()).prop_map(|(wait, write)| Op::Request(wait, write)),
@@ -72,15 +72,15 @@ struct LeaseWorld {
     now: Instant,
     connections: u64,
     /// The connected workstations and their last reports.
-    stands: BTreeMap<ConnectionId, Option<SessionState>>,
+    sessions: BTreeMap<ConnectionId, Option<SessionState>>,
     /// Requested leases with their numbers: durable in the order of requests, completed in any order.
     asked: Vec<(ConnectionId, u64)>,
     durable: u64,
     /// Workstations that hold a lease according to the last message to them.
-    believing: BTreeMap<ConnectionId, u64>,
+    leases: BTreeMap<ConnectionId, u64>,
     last_lease: u64,
     /// A lease was granted, and the location has not been notified yet.
-    lease_untold: bool,
+    lease_unreported: bool,
     open: BTreeSet<Number>,
     ended: BTreeSet<Number>,
     /// The deadlines of writes.
@@ -89,7 +89,7 @@ struct LeaseWorld {
     adrift: BTreeSet<Number>,
     /// The requests sent, in order: the connection, and the reference that the answer must repeat.
     handed: Vec<(ConnectionId, RequestRef)>,
-    told: Option<Gate>,
+    reported: Option<Gate>,
 }
 
 impl LeaseWorld {
@@ -99,46 +99,47 @@ impl LeaseWorld {
             lease: Lease::new(now, RULES),
             now,
             connections: 0,
-            stands: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             asked: Vec::new(),
             durable: 0,
-            believing: BTreeMap::new(),
+            leases: BTreeMap::new(),
             last_lease: 0,
-            lease_untold: false,
+            lease_unreported: false,
             open: BTreeSet::new(),
             ended: BTreeSet::new(),
             writes: BTreeMap::new(),
             adrift: BTreeSet::new(),
             handed: Vec::new(),
-            told: None,
+            reported: None,
         }
     }
 
-    fn who(&self, index: Index) -> Option<ConnectionId> {
-        let all: Vec<ConnectionId> = self.stands.keys().copied().collect();
+    fn connection(&self, index: Index) -> Option<ConnectionId> {
+        let all: Vec<ConnectionId> = self.sessions.keys().copied().collect();
         (!all.is_empty()).then(|| *index.get(&all))
     }
 
     fn eligible(&self) -> impl Iterator<Item = ConnectionId> {
-        self.stands.iter().filter(|(_, stand)| stand.is_some_and(|stand| stand.eligible())).map(|(id, _)| *id)
+        self.sessions.iter().filter(|(_, session)| session.is_some_and(|session| session.eligible())).map(|(id, _)| *id)
     }
 
     fn run(&mut self, op: &Op) {
         match op {
             // Few, so that each takes part in many steps.
-            Op::Connect if self.stands.len() == 3 => {}
+            Op::Connect if self.sessions.len() == 3 => {}
             Op::Connect => {
                 self.connections += 1;
                 let id = ConnectionId(self.connections);
-                self.stands.insert(id, None);
+                self.sessions.insert(id, None);
                 let effects = self.lease.connected(self.now, id);
                 self.follow(effects, None);
             }
             Op::Vanish(index) => {
-                let Some(id) = self.who(*index) else { return };
-                self.stands.remove(&id);
-                if let Some(lease) = self.believing.remove(&id) {
-                    let at_it = |(who, claim): &&(ConnectionId, RequestRef)| *who == id && claim.lease == lease;
+                let Some(id) = self.connection(*index) else { return };
+                self.sessions.remove(&id);
+                if let Some(lease) = self.leases.remove(&id) {
+                    let at_it =
+                        |(connection, claim): &&(ConnectionId, RequestRef)| *connection == id && claim.lease == lease;
                     let open = self.handed.iter().filter(at_it).map(|(_, claim)| claim.number);
                     let writes = open.filter(|number| self.open.contains(number) && self.writes.contains_key(number));
                     self.adrift.extend(writes);
@@ -146,15 +147,15 @@ impl LeaseWorld {
                 let effects = self.lease.gone(self.now, id);
                 self.follow(effects, None);
             }
-            Op::Said(index, login, paused) => {
-                let Some(id) = self.who(*index) else { return };
-                let stand = SessionState { login: *login, paused: *paused, awaiting: 0 };
-                self.stands.insert(id, Some(stand));
-                let effects = self.lease.update_session(self.now, id, stand);
+            Op::Reported(index, login, paused) => {
+                let Some(id) = self.connection(*index) else { return };
+                let session = SessionState { login: *login, paused: *paused, awaiting: 0 };
+                self.sessions.insert(id, Some(session));
+                let effects = self.lease.update_session(self.now, id, session);
                 self.follow(effects, None);
             }
-            Op::Leased(index) => self.hear(*index, true),
-            Op::NoLease(index) => self.hear(*index, false),
+            Op::Leased(index) => self.lease_allocated(*index, true),
+            Op::NoLease(index) => self.lease_allocated(*index, false),
             Op::Request(wait, write) => {
                 let until = self.now + Duration::from_millis(*wait);
                 let request = if *write { writing() } else { asking() };
@@ -185,7 +186,7 @@ impl LeaseWorld {
         self.check();
     }
 
-    fn hear(&mut self, index: Index, durable: bool) {
+    fn lease_allocated(&mut self, index: Index, durable: bool) {
         if self.asked.is_empty() {
             return;
         }
@@ -195,7 +196,7 @@ impl LeaseWorld {
     }
 
     fn answer(&mut self, index: Index, what: &Answering) {
-        let Some(id) = self.who(index) else { return };
+        let Some(id) = self.connection(index) else { return };
         let handed = |of: &Index| (!self.handed.is_empty()).then(|| of.get(&self.handed).1);
         let claim = match what {
             Answering::Of(of) | Answering::Failure(of, _) => handed(of),
@@ -207,7 +208,7 @@ impl LeaseWorld {
         };
         let Some(claim) = claim else { return };
         // An answer is accepted from the holder, under its current lease, for a request sent to it under that lease.
-        let believed = self.believing.get(&id) == Some(&claim.lease)
+        let believed = self.leases.get(&id) == Some(&claim.lease)
             && self.handed.contains(&(id, claim))
             && self.open.contains(&claim.number)
             && !self.adrift.contains(&claim.number);
@@ -218,7 +219,10 @@ impl LeaseWorld {
             _ => self.lease.answered(self.now, id, answer(claim)),
         };
         if !believed {
-            assert!(matches!(effects[..], [Effect::Rejected(who, _)] if who == id), "{claim:?} made {effects:?}");
+            assert!(
+                matches!(effects[..], [Effect::Rejected(connection, _)] if connection == id),
+                "{claim:?} made {effects:?}"
+            );
         }
         self.follow(effects, believed.then_some(claim.number));
         assert!(!believed || self.ended.contains(&claim.number), "an answer that is believed ends its request");
@@ -233,18 +237,18 @@ impl LeaseWorld {
                     self.asked.push((id, self.durable));
                 }
                 Effect::Send(id, ToWorkstation::Lease { lease: None }) => {
-                    assert!(self.believing.remove(&id).is_some(), "a lease ends where one was");
+                    assert!(self.leases.remove(&id).is_some(), "a lease ends where one was");
                 }
                 Effect::Send(id, ToWorkstation::Lease { lease: Some(number) }) => {
                     assert!(number > self.last_lease, "fencing numbers grow");
-                    assert!(self.believing.is_empty(), "never two holders");
+                    assert!(self.leases.is_empty(), "never two holders");
                     self.last_lease = number;
-                    self.lease_untold = true;
-                    self.believing.insert(id, number);
+                    self.lease_unreported = true;
+                    self.leases.insert(id, number);
                 }
                 Effect::Send(id, ToWorkstation::Request(request)) => {
                     assert_eq!(
-                        self.believing.get(&id),
+                        self.leases.get(&id),
                         Some(&request.claim.lease),
                         "the holder is asked, under its lease"
                     );
@@ -273,33 +277,33 @@ impl LeaseWorld {
                 }
                 Effect::Rejected(..) => {}
                 Effect::Gate(gate) => {
-                    let anew = std::mem::take(&mut self.lease_untold) && gate == Gate::Open;
-                    assert!(
-                        anew || self.told != Some(gate),
-                        "only what changed is told, and that there is a new lease"
-                    );
-                    self.told = Some(gate);
+                    let is_new_lease = std::mem::take(&mut self.lease_unreported) && gate == Gate::Open;
+                    assert!(is_new_lease || self.reported != Some(gate), "only changes and new leases are reported");
+                    self.reported = Some(gate);
                 }
             }
         }
     }
 
     fn check(&self) {
-        assert!(!self.lease_untold, "under a new lease what waits is tried again");
+        assert!(!self.lease_unreported, "under a new lease what waits is tried again");
         let eligible: BTreeSet<ConnectionId> = self.eligible().collect();
-        for id in self.believing.keys() {
+        for id in self.leases.keys() {
             assert!(eligible.contains(id), "a holder is connected, logged in and not paused");
         }
-        assert!(self.believing.len() <= 1);
-        assert_eq!(self.lease.holder(), self.believing.iter().next().map(|(id, number)| (*id, *number)));
+        assert!(self.leases.len() <= 1);
+        assert_eq!(self.lease.holder(), self.leases.iter().next().map(|(id, number)| (*id, *number)));
         if !eligible.is_empty() {
-            assert!(self.lease.is_open(self.now) && self.told == Some(Gate::Open), "somebody stands by: it is open");
+            assert!(
+                self.lease.is_open(self.now) && self.reported == Some(Gate::Open),
+                "a workstation is eligible, so the gate is open"
+            );
         }
         let at_a_holder = |number| self.open.contains(number) && !self.adrift.contains(number);
-        let under_way = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
-        assert!(under_way.clone().count() <= IN_FLIGHT);
-        for (id, claim) in under_way {
-            assert_eq!(self.believing.get(id), Some(&claim.lease), "what is under way is under way at the holder");
+        let sent_to_holder = self.handed.iter().filter(|(_, claim)| at_a_holder(&claim.number));
+        assert!(sent_to_holder.clone().count() <= IN_FLIGHT);
+        for (id, claim) in sent_to_holder {
+            assert_eq!(self.leases.get(id), Some(&claim.lease), "requests in flight are at the holder");
         }
     }
 
@@ -324,7 +328,11 @@ impl LeaseWorld {
         self.follow(effects, None);
         self.check();
         assert!(self.open.is_empty(), "every request ends");
-        assert_eq!(self.told == Some(Gate::Open), self.eligible().next().is_some(), "a gate without anybody is shut");
+        assert_eq!(
+            self.reported == Some(Gate::Open),
+            self.eligible().next().is_some(),
+            "a gate without anybody is shut"
+        );
     }
 }
 
@@ -366,7 +374,7 @@ const A: ConnectionId = ConnectionId(1);
 const B: ConnectionId = ConnectionId(2);
 
 /// Returns a location whose lease 7 is held by A.
-fn held(now: Instant) -> Lease {
+fn held_lease(now: Instant) -> Lease {
     let mut lease = Lease::new(now, RULES);
     lease.connected(now, A);
     assert_eq!(lease.update_session(now, A, IN), [Effect::RequestLease(A), Effect::Gate(Gate::Open)]);
@@ -378,14 +386,14 @@ fn held(now: Instant) -> Lease {
 #[test]
 fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     lease.connected(now, B);
     assert_eq!(lease.update_session(now, B, IN), []);
     let until = now + Duration::from_secs(30);
     let (first, _) = lease.request(now, until, asking());
     lease.request(now, until, asking());
-    let (third, said) = lease.request(now, until, asking());
-    assert_eq!(said, [], "two are under way, the third waits");
+    let (third, commands) = lease.request(now, until, asking());
+    assert_eq!(commands, [], "two are in flight, the third waits");
     let effects = lease.gone(now, A);
     assert!(
         matches!(&effects[..2], [Effect::Complete(number, Err(GateError::NoAnswer(_))), Effect::Complete(_, Err(_))] if *number == first)
@@ -400,7 +408,7 @@ fn the_next_workstation_takes_over_and_requests_in_flight_are_unknown() {
 #[test]
 fn a_write_of_a_vanished_workstation_ends_at_its_deadline() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     let until = now + Duration::from_secs(30);
     let (write, _) = lease.request(now, until, writing());
     lease.connected(now, B);
@@ -435,7 +443,7 @@ fn a_lease_that_arrives_after_its_successor_is_ignored() {
 #[test]
 fn each_rejection_has_its_reason() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     lease.connected(now, B);
     let (number, _) = lease.request(now, now + Duration::from_secs(30), asking());
     let claim = RequestRef { lease: 7, number, location: HERE };
@@ -455,24 +463,24 @@ fn each_rejection_has_its_reason() {
 #[test]
 fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_it() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     lease.gone(now, A);
     assert_eq!((lease.is_open(now), lease.reported), (true, Some(Gate::Open)));
-    let (waits, said) = lease.request(now, now + Duration::from_secs(60), asking());
-    assert_eq!(said, []);
+    let (waits, commands) = lease.request(now, now + Duration::from_secs(60), asking());
+    assert_eq!(commands, []);
     let effects = lease.tick(now + PATIENCE);
     let [Effect::Gate(gate), Effect::Complete(number, Err(GateError::NotSent(_)))] = &effects[..] else {
         panic!("{effects:?}")
     };
     assert_eq!((*gate, *number), (Gate::Shut(Shut::NoWorkstation), waits));
 
-    for (stand, why) in [
+    for (session, why) in [
         (SessionState { login: Login::Out, ..IN }, Shut::LoggedOut),
         (SessionState { paused: true, ..IN }, Shut::Paused),
     ] {
-        let mut lease = held(now);
+        let mut lease = held_lease(now);
         let (asked, _) = lease.request(now, now + Duration::from_secs(60), asking());
-        let effects = lease.update_session(now, A, stand);
+        let effects = lease.update_session(now, A, session);
         let lost = GateError::NoAnswer("the workstation went before it answered".into());
         let none = Effect::Send(A, ToWorkstation::Lease { lease: None });
         assert_eq!(effects, [none, Effect::Complete(asked, Err(lost)), Effect::Gate(Gate::Shut(why))]);
@@ -482,7 +490,7 @@ fn a_gate_without_workstation_stays_open_for_a_grace_period_unless_staff_close_i
 #[test]
 fn writes_that_await_approval_leave_the_gate_open() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     lease.update_session(now, A, SessionState { awaiting: 3, ..IN });
     assert_eq!((lease.state, lease.reported), (GateState::WaitingForApproval, Some(Gate::Open)));
 }
@@ -490,17 +498,17 @@ fn writes_that_await_approval_leave_the_gate_open() {
 #[test]
 fn only_waiting_writes_of_the_lease_holder_are_approved() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     lease.connected(now, B);
     lease.update_session(now, B, IN);
     let (number, _) = lease.request(now, now + PATIENCE, writing());
     let (_, fence) = lease.holder().unwrap();
     let both = ["w1".to_owned(), "w2".to_owned()];
-    assert!(lease.approved(A, &both).is_empty(), "nobody has been asked yet");
+    assert!(lease.approved(A, &both).is_empty(), "no request was sent yet");
     let claim = RequestRef { lease: fence, number, location: HERE };
     let failure = Failure { claim, kind: FailureKind::Approval, reason: String::new() };
     lease.failed(now, B, &failure);
-    assert!(lease.approved(A, &both).is_empty(), "who does not hold the lease asks nobody");
+    assert!(lease.approved(A, &both).is_empty(), "a workstation without the lease gets no request");
     lease.failed(now, A, &failure);
     assert!(lease.approved(B, &both).is_empty(), "nor decides");
     assert!(lease.approved(A, &both[1..]).is_empty(), "another write");
@@ -514,7 +522,7 @@ fn a_new_lease_reports_the_open_gate_again() {
     let waiting = SessionState { awaiting: 3, ..IN };
     // Another workstation takes over, or the same one returns within the grace period.
     for (next, stands_by) in [(B, true), (B, false)] {
-        let mut lease = held(now);
+        let mut lease = held_lease(now);
         lease.update_session(now, A, waiting);
         if stands_by {
             lease.connected(now, next);
@@ -534,7 +542,7 @@ fn a_new_lease_reports_the_open_gate_again() {
 #[test]
 fn requests_beyond_the_waiting_limit_are_not_sent() {
     let now = Instant::now();
-    let mut lease = held(now);
+    let mut lease = held_lease(now);
     let until = now + Duration::from_secs(60);
     for _ in 0..IN_FLIGHT + WAITING {
         assert!(!lease.request(now, until, asking()).1.iter().any(|effect| matches!(effect, Effect::Complete(..))));

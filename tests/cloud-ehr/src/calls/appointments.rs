@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     form::{self, Form},
-    told::CallResult,
+    result::CallResult,
 };
 use crate::{
     AppointmentStatus, CloudAppointment, CloudPractice, FormRefusal, application::Application, markup::APPOINTMENT,

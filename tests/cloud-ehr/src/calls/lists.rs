@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::{
     appointments, patients,
-    told::{CallResult, mark_of},
+    result::{CallResult, mark_of},
 };
 use crate::{
     CloudAppointmentType, CloudPractice, FormRefusal, Hours, Operatory, Provider,
     application::Application,
-    asked::WebRequest,
     markup::{APPOINTMENT, HOURS, Markup, OPERATORY, PATIENT, PROVIDER, TYPE},
     table::{RevisedRow, Table},
+    web::WebRequest,
 };
 
 /// Maximum number of records in an answer.

@@ -17,17 +17,17 @@ mod appointments;
 mod form;
 mod lists;
 mod patients;
-mod told;
+mod result;
 
 pub use lists::span;
 pub use patients::fits;
 use serde_json::{Value, json};
 
-use self::told::{CallResult, mark};
+use self::result::{CallResult, mark};
 use crate::{
     FormRefusal, Markup,
     application::{Application, Visitor},
-    asked::{WebRequest, WebResponse},
+    web::{WebRequest, WebResponse},
 };
 
 const BASE: &str = "/app/api/";
@@ -59,8 +59,8 @@ pub fn refused(markup: Markup, refusal: &FormRefusal) -> WebResponse {
     WebResponse::json(refusal.status, &body)
 }
 
-fn respond(markup: Markup, told: CallResult) -> WebResponse {
-    match told {
+fn respond(markup: Markup, result: CallResult) -> WebResponse {
+    match result {
         Ok(value) => WebResponse::json(200, &markup.framed(&value)),
         Err(refusal) => refused(markup, &refusal),
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     form::{self, Form},
-    told::CallResult,
+    result::CallResult,
 };
 use crate::{CloudPatient, FormRefusal, application::Application, markup::PATIENT, table::RevisedRow};
 

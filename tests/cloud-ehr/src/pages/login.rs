@@ -3,8 +3,8 @@
 use super::frame::{HOME, document, escaped};
 use crate::{
     application::{Application, COOKIE},
-    asked::{WebRequest, WebResponse},
     sessions::Ended,
+    web::{WebRequest, WebResponse},
 };
 
 pub fn page(application: &Application, asked: &WebRequest, problem: Option<&str>) -> WebResponse {

@@ -7,7 +7,7 @@ mod schedule;
 
 use crate::{
     application::{Application, COOKIE, Visitor},
-    asked::{WebRequest, WebResponse},
+    web::{WebRequest, WebResponse},
 };
 
 pub use frame::LOGIN;

@@ -3,8 +3,8 @@
 use super::frame::{escaped, framed};
 use crate::{
     application::{Application, Visitor},
-    asked::{WebRequest, WebResponse},
     calls::fits,
+    web::{WebRequest, WebResponse},
 };
 
 /// Maximum number of rows.

@@ -8,9 +8,9 @@ use super::frame::{escaped, framed};
 use crate::{
     AppointmentStatus, CloudAppointment, CloudPractice, Operatory,
     application::{Application, Visitor},
-    asked::{WebRequest, WebResponse},
     calls::span,
     markup::Markup,
+    web::{WebRequest, WebResponse},
 };
 
 /// Hours shown on the page. Appointments outside extend them.

@@ -3,7 +3,7 @@
 
 mod browser;
 mod calls;
+mod faults;
 mod pages;
 mod rules;
 mod sessions;
-mod troubles;

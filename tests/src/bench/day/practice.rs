@@ -233,7 +233,9 @@ impl Practice {
         let done = self.turn(now, request).await;
         self.set_wake(now);
         match done {
-            Err(error) if !matches!(error.downcast_ref::<Reject>(), Some(Reject::Refused(_) | Reject::Unmet(_))) => {
+            Err(error)
+                if !matches!(error.downcast_ref::<Reject>(), Some(Reject::Refused(_) | Reject::Precondition(_))) =>
+            {
                 Err(error)
             }
             _ => Ok(()),

@@ -15,7 +15,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use super::report::say;
+use super::report::print_line;
 
 /// First argument of a server process.
 pub const SERVER: &str = "server";
@@ -33,7 +33,7 @@ pub struct BenchServer {
     /// The operators' listener, if any.
     pub operators: Option<SocketAddr>,
     /// Lines of output before the address.
-    pub said: Vec<String>,
+    pub output: Vec<String>,
 }
 
 impl BenchServer {
@@ -42,22 +42,22 @@ impl BenchServer {
         command.args(["-c", WITH_FILES]).arg(std::env::current_exe()?).arg(SERVER).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().ok_or_else(|| io::Error::other("no output of the server"))?;
-        let (mut operators, mut said) = (None, Vec::new());
+        let (mut operators, mut output) = (None, Vec::new());
         for line in BufReader::new(out).lines() {
             let line = line?;
             match line.strip_prefix(READY) {
                 Some(address) => {
                     let address = address.parse().map_err(io::Error::other)?;
-                    return Ok(BenchServer { child, address, operators, said });
+                    return Ok(BenchServer { child, address, operators, output });
                 }
                 None => match line.strip_prefix(OPERATORS) {
                     Some(address) => operators = Some(address.parse().map_err(io::Error::other)?),
-                    None => said.push(line),
+                    None => output.push(line),
                 },
             }
         }
         let status = child.wait()?;
-        Err(io::Error::other(format!("the server {arguments:?} ended with {status}: {}", said.join(" "))))
+        Err(io::Error::other(format!("the server {arguments:?} ended with {status}: {}", output.join(" "))))
     }
 
     pub fn pid(&self) -> u32 {
@@ -75,12 +75,12 @@ impl Drop for BenchServer {
 
 /// Prints the address of the operators' listener for the parent.
 pub fn ready_for_operators(address: SocketAddr) {
-    say(format!("{OPERATORS}{address}"));
+    print_line(format!("{OPERATORS}{address}"));
 }
 
 /// Prints the server's address for the parent. The process exits with the parent.
 pub fn ready(address: SocketAddr) {
-    say(format!("{READY}{address}"));
+    print_line(format!("{READY}{address}"));
     std::thread::spawn(|| {
         let _ = io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);

@@ -17,9 +17,9 @@ pub struct BrowserEhr {
 }
 
 impl BrowserEhr {
-    pub fn from_json(told: &Value) -> BrowserEhr {
-        let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
-        let paths = told["paths"].as_array().into_iter().flatten();
+    pub fn from_json(ehr: &Value) -> BrowserEhr {
+        let text = |name: &str| ehr[name].as_str().unwrap_or_default().to_owned();
+        let paths = ehr["paths"].as_array().into_iter().flatten();
         let paths = paths.filter_map(|path| Some(path.as_str()?.to_owned())).collect();
         BrowserEhr { origin: text("origin"), base_path: text("base_path"), paths, probe: text("probe") }
     }
@@ -103,8 +103,8 @@ impl Browser {
             return Err(failure("no_answer", "logged out"));
         }
         let status = answer.status().as_u16();
-        let told = answer.headers().iter();
-        let told: Vec<(String, String)> = told
+        let headers = answer.headers().iter();
+        let headers: Vec<(String, String)> = headers
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .filter(|(name, _)| name != "set-cookie")
             .collect();
@@ -112,7 +112,7 @@ impl Browser {
         if request["max_body"].as_u64().is_some_and(|most| body.len() as u64 > most) {
             return Err(failure("no_answer", "too large"));
         }
-        Ok(json!({"status": status, "headers": told, "body": STANDARD.encode(&body)}))
+        Ok(json!({"status": status, "headers": headers, "body": STANDARD.encode(&body)}))
     }
 
     async fn send(
@@ -141,6 +141,6 @@ impl Browser {
 }
 
 fn is(answer: &Response, kind: &str) -> bool {
-    let told = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    told.is_some_and(|told| told.contains(kind))
+    let content_type = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.contains(kind))
 }

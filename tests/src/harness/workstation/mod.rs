@@ -129,10 +129,10 @@ impl TestWorkstation {
     pub async fn pair(address: SocketAddr, code: &str, name: &str) -> io::Result<TestWorkstation> {
         let install = uuid::Uuid::new_v4().to_string();
         let answer = exchange(address, code, name, &install).await?;
-        let told = answer.json();
+        let paired = answer.json();
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let (Some(token), Some(id)) = (text(&told["token"]), text(&told["workstation"])) else {
-            return Err(io::Error::other(format!("not paired: {} {told}", answer.status)));
+        let (Some(token), Some(id)) = (text(&paired["token"]), text(&paired["workstation"])) else {
+            return Err(io::Error::other(format!("not paired: {} {paired}", answer.status)));
         };
         let honest: Judge = Box::new(|_| Behaviour::Honest);
         Ok(TestWorkstation {
@@ -140,7 +140,7 @@ impl TestWorkstation {
             token,
             id,
             install,
-            ehr: BrowserEhr::from_json(&told["ehr"]),
+            ehr: BrowserEhr::from_json(&paired["ehr"]),
             browser: Arc::default(),
             approval: false,
             approved: Arc::default(),
@@ -172,10 +172,10 @@ impl TestWorkstation {
     async fn welcomed(&self) -> io::Result<(Socket, Value)> {
         let mut socket = Socket::open(self.address).await?;
         socket.hello(&self.token).await?;
-        match tokio::time::timeout(LET_IN, socket.hear()).await.ok().flatten() {
-            Some(said) if said["type"] == "welcome" => Ok((socket, said)),
-            Some(said) if said["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
-            said => Err(io::Error::other(format!("no welcome, but {said:?}"))),
+        match tokio::time::timeout(LET_IN, socket.receive()).await.ok().flatten() {
+            Some(message) if message["type"] == "welcome" => Ok((socket, message)),
+            Some(message) if message["reason"] == "shutdown" => Err(io::ErrorKind::ConnectionAborted.into()),
+            message => Err(io::Error::other(format!("no welcome, but {message:?}"))),
         }
     }
 
@@ -241,7 +241,7 @@ impl Running {
 }
 
 /// The result of a request.
-enum Said {
+enum Reply {
     /// Messages to send, in order.
     Messages(Vec<Value>),
     /// The message, after the session was found to have ended.
@@ -257,7 +257,7 @@ struct Work {
     approved: Arc<Mutex<Vec<String>>>,
     judge: Arc<Mutex<Judge>>,
     seen: Arc<Mutex<Seen>>,
-    answers: mpsc::UnboundedSender<Said>,
+    answers: mpsc::UnboundedSender<Reply>,
     /// An answer to be sent after another one.
     kept: Arc<Mutex<Vec<Value>>>,
     lease: Option<u64>,
@@ -268,16 +268,16 @@ impl Work {
         mut self,
         mut socket: Socket,
         mut orders: mpsc::UnboundedReceiver<Order>,
-        mut answers: mpsc::UnboundedReceiver<Said>,
+        mut answers: mpsc::UnboundedReceiver<Reply>,
     ) {
         let (mut waiting, mut pace) = (Vec::new(), Pace::default());
         loop {
             pace.rest().await;
             let sent = tokio::select! {
-                message = socket.hear() => {
+                message = socket.receive() => {
                     let Some(message) = message else { return };
                     match message["type"].as_str().unwrap_or_default() {
-                        "ping" => socket.say(&json!({"type": "pong", "n": message["n"]})).await,
+                        "ping" => socket.send(&json!({"type": "pong", "n": message["n"]})).await,
                         "lease" => {
                             self.lease = message["lease"].as_u64();
                             locked(&self.seen).leases.push(self.lease);
@@ -298,18 +298,18 @@ impl Work {
                         _ => Ok(()),
                     }
                 }
-                said = answers.recv() => match said {
-                    None | Some(Said::Break) => return,
-                    Some(Said::Messages(messages)) => all(&mut socket, messages).await,
-                    Some(Said::LoggedOut(answer)) => match socket.state(false, false).await {
-                        Ok(()) => socket.say(&answer).await,
+                received = answers.recv() => match received {
+                    None | Some(Reply::Break) => return,
+                    Some(Reply::Messages(messages)) => all(&mut socket, messages).await,
+                    Some(Reply::LoggedOut(answer)) => match socket.state(false, false).await {
+                        Ok(()) => socket.send(&answer).await,
                         broken => broken,
                     },
                 },
                 order = orders.recv() => match order {
                     None => return,
                     Some(Order::State { logged_in, paused }) => socket.state(logged_in, paused).await,
-                    Some(Order::Raw(text)) => socket.say_text(text).await,
+                    Some(Order::Raw(text)) => socket.send_text(text).await,
                     Some(Order::Approve) => {
                         let writes = std::mem::take(&mut waiting);
                         locked(&self.approved).extend(writes.iter().cloned());
@@ -337,15 +337,15 @@ impl Work {
             }
             let failed = Err(BrowserFailure { kind: "approval", reason: "waits for the staff".to_owned() });
             let state = json!({"type": "state", "session": "in", "paused": false, "awaiting": waiting.len()});
-            let _ = self.answers.send(Said::Messages(vec![about(&request, failed), state]));
+            let _ = self.answers.send(Reply::Messages(vec![about(&request, failed), state]));
             return;
         }
         let manner = (locked(&self.judge))(&request);
         let (ehr, browser) = (self.ehr.clone(), self.browser.clone());
         let (answers, kept) = (self.answers.clone(), self.kept.clone());
         tokio::spawn(async move {
-            let said = dealt_with(&ehr, &browser, &request, manner, &kept).await;
-            let _ = answers.send(said);
+            let answer = dealt_with(&ehr, &browser, &request, manner, &kept).await;
+            let _ = answers.send(answer);
         });
     }
 }
@@ -377,7 +377,7 @@ impl Pace {
 
 async fn all(socket: &mut Socket, messages: Vec<Value>) -> io::Result<()> {
     for message in messages {
-        socket.say(&message).await?;
+        socket.send(&message).await?;
     }
     Ok(())
 }
@@ -388,66 +388,66 @@ async fn dealt_with(
     request: &Value,
     manner: Behaviour,
     kept: &Mutex<Vec<Value>>,
-) -> Said {
+) -> Reply {
     let failed = |kind, reason: &str| about(request, Err(BrowserFailure { kind, reason: reason.to_owned() }));
     match manner {
         Behaviour::Honest => {
             if !browser.logged_in(ehr).await {
-                return Said::LoggedOut(failed("logged_out", "the probe says so"));
+                return Reply::LoggedOut(failed("logged_out", "the probe says so"));
             }
             match browser.perform(ehr, request).await {
                 Err(BrowserFailure { reason, .. }) if reason == "logged out" => {
-                    Said::LoggedOut(failed("no_answer", "logged out"))
+                    Reply::LoggedOut(failed("no_answer", "logged out"))
                 }
                 result => {
                     let mut messages = vec![about(request, result)];
                     messages.append(&mut locked(kept));
-                    Said::Messages(messages)
+                    Reply::Messages(messages)
                 }
             }
         }
-        Behaviour::Replayed => Said::Messages(vec![performed(ehr, browser, request).await; 3]),
+        Behaviour::Replayed => Reply::Messages(vec![performed(ehr, browser, request).await; 3]),
         Behaviour::Delayed(time) => {
             let answer = performed(ehr, browser, request).await;
             tokio::time::sleep(time).await;
-            Said::Messages(vec![answer])
+            Reply::Messages(vec![answer])
         }
         Behaviour::Reordered => {
             let answer = performed(ehr, browser, request).await;
             locked(kept).push(answer);
-            Said::Messages(Vec::new())
+            Reply::Messages(Vec::new())
         }
         Behaviour::Forged(forgery) => {
             let answer = performed(ehr, browser, request).await;
-            Said::Messages(vec![forged(&answer, forgery), answer])
+            Reply::Messages(vec![forged(&answer, forgery), answer])
         }
         Behaviour::Silent => {
             performed(ehr, browser, request).await;
-            Said::Messages(Vec::new())
+            Reply::Messages(Vec::new())
         }
         Behaviour::Gone => {
             performed(ehr, browser, request).await;
-            Said::Break
+            Reply::Break
         }
         Behaviour::LoggedOutBefore => {
             browser.forget();
-            Said::LoggedOut(failed("logged_out", "the probe says so"))
+            Reply::LoggedOut(failed("logged_out", "the probe says so"))
         }
         Behaviour::LoggedOutAfter => {
             performed(ehr, browser, request).await;
             browser.forget();
-            Said::LoggedOut(failed("no_answer", "logged out"))
+            Reply::LoggedOut(failed("no_answer", "logged out"))
         }
-        Behaviour::Huge(bytes) => Said::Messages(vec![made_up(request, 200, "application/json", &vec![b'x'; bytes])]),
+        Behaviour::Huge(bytes) => Reply::Messages(vec![made_up(request, 200, "application/json", &vec![b'x'; bytes])]),
         Behaviour::LoginPage => {
-            Said::Messages(vec![made_up(request, 200, "text/html", b"<!doctype html><form action=/login></form>")])
+            Reply::Messages(vec![made_up(request, 200, "text/html", b"<!doctype html><form action=/login></form>")])
         }
         Behaviour::Redirected => {
             let mut answer = made_up(request, 302, "text/html", b"");
             answer["headers"] = json!([["location", "https://elsewhere.example/"]]);
-            Said::Messages(vec![answer])
+            Reply::Messages(vec![answer])
         }
-        Behaviour::Refused => Said::Messages(vec![failed("refused", "the path is not granted")]),
+        Behaviour::Refused => Reply::Messages(vec![failed("refused", "the path is not granted")]),
         Behaviour::Skewed => {
             let mut answer = performed(ehr, browser, request).await;
             let date = json!(["date", "Thu, 01 Jan 1970 00:00:00 GMT"]);
@@ -455,9 +455,9 @@ async fn dealt_with(
                 headers.retain(|header| header[0] != "date");
                 headers.push(date);
             }
-            Said::Messages(vec![answer])
+            Reply::Messages(vec![answer])
         }
-        Behaviour::Declined => Said::Messages(vec![failed("declined", "the staff said no")]),
+        Behaviour::Declined => Reply::Messages(vec![failed("declined", "the staff said no")]),
     }
 }
 

@@ -53,15 +53,15 @@ impl Socket {
         }
     }
 
-    pub async fn say(&mut self, message: &Value) -> io::Result<()> {
-        self.say_text(message.to_string()).await
+    pub async fn send(&mut self, message: &Value) -> io::Result<()> {
+        self.send_text(message.to_string()).await
     }
 
-    pub async fn say_text(&mut self, text: impl Into<String>) -> io::Result<()> {
-        self.say_raw(Message::text(text.into())).await
+    pub async fn send_text(&mut self, text: impl Into<String>) -> io::Result<()> {
+        self.send_raw(Message::text(text.into())).await
     }
 
-    pub async fn say_raw(&mut self, message: Message) -> io::Result<()> {
+    pub async fn send_raw(&mut self, message: Message) -> io::Result<()> {
         self.0.send(message).await.map_err(io::Error::other)
     }
 
@@ -79,7 +79,7 @@ impl Socket {
     }
 
     /// Returns the next message, or `None` if the engine closed the connection.
-    pub async fn hear(&mut self) -> Option<Value> {
+    pub async fn receive(&mut self) -> Option<Value> {
         loop {
             match self.0.next().await? {
                 Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap_or(Value::Null)),
@@ -90,15 +90,15 @@ impl Socket {
     }
 
     /// Returns the next message of a type and answers pings. Returns `None` if the connection closes or times out.
-    pub async fn hear_of(&mut self, kind: &str) -> Option<Value> {
+    pub async fn receive_kind(&mut self, kind: &str) -> Option<Value> {
         tokio::time::timeout(PATIENCE, async {
             loop {
-                let message = self.hear().await?;
+                let message = self.receive().await?;
                 if message["type"] == kind {
                     return Some(message);
                 }
                 if message["type"] == "ping" {
-                    self.say(&json!({"type": "pong", "n": message["n"]})).await.ok()?;
+                    self.send(&json!({"type": "pong", "n": message["n"]})).await.ok()?;
                 }
             }
         })
@@ -108,27 +108,27 @@ impl Socket {
 
     /// Returns the engine's reason for closing. Returns `None` if it gives no reason or does not close.
     pub async fn bye(&mut self) -> Option<String> {
-        Some(self.hear_of("bye").await?["reason"].as_str()?.to_owned())
+        Some(self.receive_kind("bye").await?["reason"].as_str()?.to_owned())
     }
 
     /// Returns whether the connection is closed within this time.
     pub async fn ends_within(&mut self, time: Duration) -> bool {
-        tokio::time::timeout(time, async { while self.hear().await.is_some() {} }).await.is_ok()
+        tokio::time::timeout(time, async { while self.receive().await.is_some() {} }).await.is_ok()
     }
 
     pub async fn hello(&mut self, token: &str) -> io::Result<()> {
-        self.say(&json!({"type": "hello", "token": token, "extension": "1.0.0"})).await
+        self.send(&json!({"type": "hello", "token": token, "extension": "1.0.0"})).await
     }
 
     pub async fn state(&mut self, logged_in: bool, paused: bool) -> io::Result<()> {
         let session = if logged_in { "in" } else { "out" };
-        self.say(&json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).await
+        self.send(&json!({"type": "state", "session": session, "paused": paused, "awaiting": 0})).await
     }
 
     /// Waits for the lease and returns its number.
     pub async fn leased(&mut self) -> Option<u64> {
         loop {
-            if let Some(lease) = self.hear_of("lease").await?["lease"].as_u64() {
+            if let Some(lease) = self.receive_kind("lease").await?["lease"].as_u64() {
                 return Some(lease);
             }
         }

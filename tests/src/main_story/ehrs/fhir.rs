@@ -155,7 +155,7 @@ impl StoryPractice for FhirPractice {
         text(&self.server.create(&patient).await["id"])
     }
 
-    async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
+    async fn book_next_to(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let beside = self.appointment(visit).await;
         let actor = |reference: Value| json!({"actor": {"reference": reference}, "status": "accepted"});
         let theirs =

@@ -107,7 +107,7 @@ impl StoryPractice for GnuHealthPractice {
         self.server.create("gnuhealth.patient", json!({"party": party})).await.to_string()
     }
 
-    async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
+    async fn book_next_to(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let with = ["healthprof", "institution"];
         let beside = self.server.one("gnuhealth.appointment", json!([["id", "=", number(visit)]]), &with).await;
         let start = start.timestamp();

@@ -111,7 +111,7 @@ impl StoryPractice for OpenDentalPractice {
         self.server.database().insert("patients", patient).to_string()
     }
 
-    async fn book_beside(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
+    async fn book_next_to(&self, visit: &str, patient: &str, start: DateTime<Utc>) -> String {
         let start = self.local_time(start);
         let mut database = self.server.database();
         let beside = database.row("appointments", number(visit)).expect("the appointment exists");

@@ -64,7 +64,7 @@ impl SimRow {
     }
 
     /// Returns the appointment if it occupies its slot.
-    pub fn standing(&self) -> Option<&EhrAppointment> {
+    pub fn occupying(&self) -> Option<&EhrAppointment> {
         self.appointment().filter(|appointment| !self.deleted && !appointment.cancelled)
     }
 }
@@ -204,7 +204,7 @@ impl SimEhr {
                 self.known(from, appointment, work)?;
                 self.refuse_cancelled(appointment)?;
                 self.refuse_overlap(Some(&appointment.id), appointment)?;
-                self.change_appointment(&appointment.id, |known| stand_at(known, appointment));
+                self.change_appointment(&appointment.id, |known| move_to(known, appointment));
                 appointment.id.clone()
             }
             Write::ConfirmAppointment(appointment) if self.confirms => {
@@ -241,7 +241,7 @@ impl SimEhr {
     }
 
     fn refuse_cancelled(&self, appointment: &EhrAppointment) -> Result<(), Fault> {
-        match self.appointment(&appointment.id).and_then(SimRow::standing) {
+        match self.appointment(&appointment.id).and_then(SimRow::occupying) {
             Some(_) => Ok(()),
             None => Err(Fault::Rejected("the appointment is cancelled".to_owned())),
         }
@@ -250,7 +250,7 @@ impl SimEhr {
     fn refuse_overlap(&self, except: Option<&str>, wanted: &EhrAppointment) -> Result<(), Fault> {
         let taken = self.strict
             && self.rows_for(Resource::Appointments).any(|(id, row)| {
-                Some(id) != except && row.standing().is_some_and(|standing| same_place(standing, wanted))
+                Some(id) != except && row.occupying().is_some_and(|occupying| same_place(occupying, wanted))
             });
         if taken { Err(Fault::Rejected("the time is taken".to_owned())) } else { Ok(()) }
     }
@@ -266,7 +266,7 @@ pub fn same_place(a: &EhrAppointment, b: &EhrAppointment) -> bool {
     room && a.start < b.end && b.start < a.end
 }
 
-fn stand_at(appointment: &mut EhrAppointment, place: &EhrAppointment) {
+fn move_to(appointment: &mut EhrAppointment, place: &EhrAppointment) {
     appointment.start = place.start;
     appointment.end = place.end;
     appointment.operatory.clone_from(&place.operatory);

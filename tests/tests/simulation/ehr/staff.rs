@@ -6,7 +6,7 @@ use location::{
 };
 use records::ehr::{EhrAppointment, EhrRecord, Resource};
 
-use super::{SimEhr, stand_at};
+use super::{SimEhr, move_to};
 use crate::simulation::plan::{PERSONS, patient_of, person, seconds};
 use tests::harness::random::SeededRandom;
 
@@ -43,7 +43,7 @@ impl SimEhr {
 
     /// Performs a random action of staff on a new appointment.
     pub fn staff_notice(&mut self, id: &str, now: Timestamp, random: &mut SeededRandom) -> Option<String> {
-        self.appointment(id)?.standing()?;
+        self.appointment(id)?.occupying()?;
         match random.weighted(&[30, 20, 20, 10]) {
             0 => self.staff_move(id, now, random),
             1 => self.staff_cancel(id),
@@ -53,8 +53,8 @@ impl SimEhr {
     }
 
     fn any(&self, random: &mut SeededRandom) -> Option<String> {
-        let standing = self.rows_for(Resource::Appointments).filter(|(_, row)| row.standing().is_some());
-        let ids: Vec<&str> = standing.map(|(id, _)| id).collect();
+        let occupying = self.rows_for(Resource::Appointments).filter(|(_, row)| row.occupying().is_some());
+        let ids: Vec<&str> = occupying.map(|(id, _)| id).collect();
         random.pick(&ids).map(|id| (*id).to_owned())
     }
 
@@ -128,7 +128,7 @@ impl SimEhr {
         let location = self.appointment(id)?.location;
         let (_, to) = self.place(location, now, random)?;
         self.refuse_overlap(Some(id), &to).ok()?;
-        self.change_appointment(id, |appointment| stand_at(appointment, &to));
+        self.change_appointment(id, |appointment| move_to(appointment, &to));
         self.change(Resource::Appointments, id, |row| row.by_staff = true);
         Some(format!("moves appointment {id}"))
     }
@@ -142,7 +142,7 @@ impl SimEhr {
             return None;
         }
         self.refuse_overlap(Some(id), &place).ok()?;
-        self.change_appointment(id, |appointment| stand_at(appointment, &place));
+        self.change_appointment(id, |appointment| move_to(appointment, &place));
         self.change(Resource::Appointments, id, |row| {
             row.by_staff = true;
             row.location = Some(to);

@@ -49,7 +49,7 @@ pub fn all_are_in_the_ehr(sim: &Sim) {
         let foreign_id = kept.foreign_id.as_deref().unwrap_or_default();
         let is_visit = linked(sim, ehr.source, Resource::Appointments, foreign_id) == Some(id.0);
         let Some(row) = ehr.appointment(foreign_id).filter(|_| is_visit) else { continue };
-        let shown = row.standing().is_none_or(|standing| standing.confirmed);
+        let shown = row.occupying().is_none_or(|occupying| occupying.confirmed);
         assert!(shown, "confirmations: {id} is confirmed, but not as {foreign_id} of EHR {}", ehr.source);
     }
 }

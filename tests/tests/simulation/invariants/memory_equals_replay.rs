@@ -32,6 +32,6 @@ fn check_after(
     let memory = &host.processor.machine.state;
     assert!(
         replayed == *memory,
-        "memory equals replay: location {location} remembers\n{memory:?}\nbut its journal says\n{replayed:?}"
+        "memory equals replay: location {location} remembers\n{memory:?}\nbut its journal yields\n{replayed:?}"
     );
 }

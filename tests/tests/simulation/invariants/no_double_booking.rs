@@ -31,7 +31,7 @@ fn check(sim: &Sim, location: LocationId, id: AppointmentId, place: &Placement) 
     for (foreign_id, row) in ehr.rows_for(ehr::Resource::Appointments) {
         let ours = row.booking().is_some_and(|(at, other)| at == location && other != id);
         let stands = ours && !row.by_staff && row.location == Some(location);
-        if stands && row.standing().is_some_and(|standing| same_place(standing, &wanted)) {
+        if stands && row.occupying().is_some_and(|occupying| same_place(occupying, &wanted)) {
             panic!("no double booking: {id} was granted {place:?} at {location}, where the EHR has our {foreign_id}");
         }
     }

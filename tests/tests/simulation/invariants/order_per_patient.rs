@@ -15,7 +15,7 @@ pub fn check(sim: &Sim, location: LocationId) {
         let calling = matches!(write.state, WriteState::Calling { .. });
         assert!(
             !calling || called.insert(write.ordering_key),
-            "order per patient: two writes of {location} are under way"
+            "order per patient: two writes of {location} are in flight"
         );
         match write.work {
             // Sent before the other writes of its patient.

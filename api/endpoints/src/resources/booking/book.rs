@@ -204,7 +204,7 @@ async fn create_group(
         let (here, offer) = opened.map_err(|failure| failure.of_member(index))?;
         let first = location.get_or_insert(here);
         if first.setup.id != offer.location {
-            return Err(elsewhere(index).into());
+            return Err(other_location(index).into());
         }
         properties.push((like(&offer), vouched));
         requested.push(SlotBooking { offer, patient: patient.0, note });
@@ -247,7 +247,7 @@ fn audit(call: &ApiCall, appointment: &Record<Appointment>, replay: bool) {
     }
 }
 
-fn elsewhere(index: usize) -> ApiError {
+fn other_location(index: usize) -> ApiError {
     ApiError::bad(format!(
         "bookings[{index}].slot_token is for another location than bookings[0].slot_token: send one request for each \
          location."

@@ -60,8 +60,8 @@ pub(crate) fn outdated_schedule(call: &ApiCall, arguments: &impl NeedsSchedule) 
     call.api.engine.note_intent(setup.id);
     let limits = &setup.settings.booking.limits;
     let verified = Some(limits.verify_within).filter(|_| intent.is_verified(limits.verify_on));
-    let asked = fresh_within.map(|seconds| seconds * SECOND);
-    let within = asked.into_iter().chain(verified).min()?;
+    let requested = fresh_within.map(|seconds| seconds * SECOND);
+    let within = requested.into_iter().chain(verified).min()?;
     let is_outdated = call.api.engine.is_schedule_older(setup.id, within);
     is_outdated.then_some(OutdatedSchedule { location, within })
 }

@@ -31,25 +31,25 @@ pub struct NewReschedule {
 
 pub async fn create(
     mut call: ApiCall,
-    InTenant(tenant, asked): InTenant<NewReschedule>,
+    InTenant(tenant, requested): InTenant<NewReschedule>,
 ) -> BookingAnswer<BookingResponse<'static>> {
-    let (location, appointment) = asked.visit.find(&call, &tenant)?;
-    let opened = open(&call, &tenant, None, &asked.slot_token);
+    let (location, appointment) = requested.visit.find(&call, &tenant)?;
+    let opened = open(&call, &tenant, None, &requested.slot_token);
     let vouched = opened.is_ok();
     // A retry finds its change even if the secret of its token was lost.
-    let (place, offer) = opened.or_else(|_| recall(&call, &tenant, None, &asked.slot_token))?;
+    let (place, offer) = opened.or_else(|_| recall(&call, &tenant, None, &requested.slot_token))?;
     if place.setup.id != location.setup.id {
         let (here, there) = (&location.setup.name, &place.setup.name);
         let why = format!("The visit is at {here} and the slot at {there}: search for slots at {here}.");
         return Err(ApiError::refused(why).into());
     }
     let (wanted, start) = (like(&offer), offer.span.start);
-    let is_derived = asked.idempotency_key.starts_with(DERIVED_KEY);
+    let is_derived = requested.idempotency_key.starts_with(DERIVED_KEY);
     let request = RescheduleVisit {
         appointment: AppointmentId(appointment.id),
         offer,
-        idempotency_key: asked.idempotency_key,
-        reason: asked.reason,
+        idempotency_key: requested.idempotency_key,
+        reason: requested.reason,
     };
     let moved = call.api.engine.send(location.setup.id, request).await;
     let moved = moved.map_err(|refused| match refused {

@@ -106,7 +106,7 @@ pub struct SearchInput {
 pub(super) fn unknown(named: Reference, location: Option<LocationId>) -> ApiError {
     match (named, location) {
         (Reference { resource: Resource::Operatories, id }, Some(location)) => operatories::missing(location, id),
-        (Reference { resource, id }, _) => Unmet::NotFound { resource, id }.into(),
+        (Reference { resource, id }, _) => PreconditionError::NotFound { resource, id }.into(),
     }
 }
 
@@ -119,25 +119,25 @@ impl NeedsSchedule for AtLocation<SearchInput> {
 
 pub async fn create(
     mut call: ApiCall,
-    AtLocation(location, asked): AtLocation<SearchInput>,
+    AtLocation(location, request): AtLocation<SearchInput>,
 ) -> BookingAnswer<SlotSearchResult<'static>> {
     let now = call.api.engine.now();
     let today = times::local(now, location.setup.zone).0;
-    let from = begin(&mut call, &location, asked.start_date.unwrap_or(today));
+    let from = begin(&mut call, &location, request.start_date.unwrap_or(today));
     let all = |wrong| call.with_unknown(wrong, SearchInput::unknown);
     check_start_date(from, now).map_err(all)?;
-    let (query, kind) = asked.query(&call, &location, from, now).map_err(all)?;
-    asked.warn_about_new_patients(&mut call, &location)?;
+    let (query, kind) = request.query(&call, &location, from, now).map_err(all)?;
+    request.warn_about_new_patients(&mut call, &location)?;
     let closed = kind.filter(|kind| !kind.bookable_online);
-    let wanted_type = asked.appointment_type.map(AppointmentTypeId);
+    let wanted_type = request.appointment_type.map(AppointmentTypeId);
     let channel = call.key.channel.as_deref();
     let refuses_patient =
-        asked.new_patient && !location.setup.settings.booking.rules.effective(wanted_type, channel).new_patients;
-    let party = asked.party();
+        request.new_patient && !location.setup.settings.booking.rules.effective(wanted_type, channel).new_patients;
+    let party = request.party();
     let (groups, next) = match closed.is_some() || refuses_patient {
         true => (Vec::new(), None),
         false => {
-            let found = asked.find(&mut call, &location, query, party).await;
+            let found = request.find(&mut call, &location, query, party).await;
             found.map_err(|error| not_read(error, &location))?
         }
     };

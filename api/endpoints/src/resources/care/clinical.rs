@@ -238,13 +238,13 @@ pub struct ListProcedures {
 
 pub async fn procedures(
     call: ApiCall,
-    InLocations(tenant, location, asked): InLocations<ListProcedures>,
+    InLocations(tenant, location, request): InLocations<ListProcedures>,
 ) -> Answer<Paged<ProcedureView<'static>>> {
     let sources = call.sources_at(&tenant, location.as_ref());
-    let page = asked.listing.entries(&call, &sources, |it: &Record<Procedure>| {
+    let page = request.listing.entries(&call, &sources, |it: &Record<Procedure>| {
         let (start, end) = (it.body.start_date.map(|day| day.0), it.body.end_date.map(|day| day.0));
-        between(start, (asked.started_after, asked.started_before))
-            && between(end, (asked.ended_after, asked.ended_before))
+        between(start, (request.started_after, request.started_before))
+            && between(end, (request.ended_after, request.ended_before))
     })?;
     call.page_of(&page, |it| ProcedureView::render(it, &call))
 }

@@ -8,7 +8,7 @@ use framework::{
 
 use crate::{
     prelude::*,
-    views::parts::{failure_reason, second, status},
+    views::common::{failure_reason, second, status},
 };
 
 /// A request to append to a patient's communication log.

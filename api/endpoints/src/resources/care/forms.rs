@@ -13,7 +13,7 @@ use framework::{
 use crate::{
     prelude::*,
     resources::patients::find_at,
-    views::parts::{second, status},
+    views::common::{second, status},
 };
 
 /// A patient intake form.

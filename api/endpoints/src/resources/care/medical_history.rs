@@ -169,7 +169,7 @@ pub async fn save(
 ) -> Answer<Listed<PatientMedicalHistoryItemView<'static>, 201>> {
     let all = |wrong| call.with_unknown(wrong, HistoryUpdate::unknown);
     if find_at(&call, &location, patient).map_err(all)?.foreign_id.is_none() {
-        return Err(all(engine::Unmet::PatientNotSynced.into()));
+        return Err(all(engine::PreconditionError::PatientNotSynced.into()));
     }
     for item in &items {
         check(&call, &location, item).map_err(all)?;

@@ -104,7 +104,7 @@ fn with_markdown(mut response: HttpResponse, path: &str) -> HttpResponse {
 }
 
 /// Redirects the root path: operators to the console, clients to the documentation.
-pub async fn elsewhere(request: HttpRequest) -> HttpResult {
+pub async fn redirect_root(request: HttpRequest) -> HttpResult {
     let to = if request.path() == "/" && for_operators(&request) { "/console" } else { "/docs" };
     Ok(HttpResponse::TemporaryRedirect().insert_header((LOCATION, to)).finish())
 }

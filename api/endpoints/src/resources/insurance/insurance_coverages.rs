@@ -6,7 +6,7 @@ use engine::{
 };
 use framework::values::kinds::Raw;
 
-use crate::{prelude::*, views::parts::day};
+use crate::{prelude::*, views::common::day};
 
 /// An insurance coverage of a patient.
 #[view(of = Coverage, named = "coverage", published)]

@@ -91,28 +91,28 @@ pub async fn show(
     Id(id): Id<u64>,
     InTenant(tenant, ShowPlan { include }): InTenant<ShowPlan>,
 ) -> Answer<One<InsurancePlanView<'static>>> {
-    let asked = |name: &str| include.contains(&name);
+    let requested = |name: &str| include.contains(&name);
     let plan: Record<InsurancePlan> = call.entry(&tenant, id)?;
     let schedule = match plan.body.fee_schedule_id {
-        Some(id) if asked("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
+        Some(id) if requested("fee_schedule") => call.try_entry::<FeeSchedule>(&tenant, id)?,
         _ => None,
     };
-    let covered = asked("patient_coverages") || asked("subscribers");
+    let covered = requested("patient_coverages") || requested("subscribers");
     let coverages: Vec<Record<Coverage>> = match covered {
         true => call.all_entries(&[plan.source()], vec![Filter::InsurancePlan(id)])?,
         false => Vec::new(),
     };
     let mut subscribers: Vec<InsuranceSubscriberView> = Vec::new();
-    for coverage in coverages.iter().filter(|_| asked("subscribers")) {
+    for coverage in coverages.iter().filter(|_| requested("subscribers")) {
         // Each person once, even with several coverages.
         let person = subscriber(&call, &tenant, coverage).await?;
         subscribers.extend(person.filter(|person| subscribers.iter().all(|known| known.id != person.id)));
     }
     let mut view = InsurancePlanView::from_record(&plan);
     view.patient_coverages =
-        asked("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::from_record).collect());
-    view.subscribers = asked("subscribers").then_some(subscribers);
-    view.fee_schedule = asked("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
+        requested("patient_coverages").then(|| coverages.iter().map(InsuranceCoverageView::from_record).collect());
+    view.subscribers = requested("subscribers").then_some(subscribers);
+    view.fee_schedule = requested("fee_schedule").then(|| schedule.as_ref().map(FeeScheduleView::from_record));
     Ok(call.show(view))
 }
 

@@ -2,7 +2,7 @@
 
 use engine::records::{GuarantorBalance, InsuranceBalance};
 
-use crate::{prelude::*, views::people::PatientBasic};
+use crate::{prelude::*, views::persons::PatientBasic};
 
 /// The balance of a guarantor. An amount is null if the health record system does not provide it.
 #[view(of = GuarantorBalance, named = "balance", published)]
@@ -87,9 +87,9 @@ pub struct ListGuarantorBalances {
 
 pub async fn list(
     call: ApiCall,
-    AtLocation(location, asked): AtLocation<ListGuarantorBalances>,
+    AtLocation(location, request): AtLocation<ListGuarantorBalances>,
 ) -> Answer<Paged<GuarantorBalanceView<'static>>> {
-    let ListGuarantorBalances { zero_too, patient, listing } = asked;
+    let ListGuarantorBalances { zero_too, patient, listing } = request;
     let listing = match patient {
         Some(patient) => listing.filtered([guarantor_filter(&call, &location, patient)?]),
         None => listing,

@@ -7,7 +7,7 @@ use crate::{
     prelude::*,
     resources::care::clinical::ProcedureView,
     views::{
-        people::{PatientBasic, PersonView, ProviderBasic},
+        persons::{PatientBasic, PersonView, ProviderBasic},
         v2::ChargeV2,
     },
 };
@@ -165,8 +165,9 @@ impl ClaimTotals {
 
 /// Sums a part of the claims that are neither deleted nor canceled.
 fn sum(charge: u64, claims: &[Record<Claim>], part: fn(&ClaimAmounts) -> &Option<Money>) -> Option<Price> {
-    let standing = claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
-    let parts = standing.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
+    let open_claims =
+        claims.iter().filter(|it| it.deleted_at.is_none() && it.body.status != Some(ClaimStatus::Canceled));
+    let parts = open_claims.flat_map(|claim| &claim.body.payouts).filter(|it| it.charge_id == Some(charge));
     Money::sum(parts.filter_map(|amounts| part(amounts).as_ref())).map(|sum| Price::from_money(&sum))
 }
 

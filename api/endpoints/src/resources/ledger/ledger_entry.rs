@@ -122,7 +122,7 @@ impl LedgerEntryInput {
             self.charge_splits.iter().map(|it| (it.charge_id.to_string(), it.amount.to_string())).collect();
         let by_provider: BTreeMap<String, String> =
             self.provider_splits.iter().map(|it| (it.provider_id.to_string(), it.amount.to_string())).collect();
-        let said = json!({
+        let content = json!({
             "patient": self.patient_id,
             "amount": self.amount.to_string(),
             "type": self.type_id,
@@ -131,7 +131,7 @@ impl LedgerEntryInput {
             "charges": by_charge,
             "providers": by_provider,
         });
-        idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &said)
+        idempotency::numbered(location.setup.id, name_of(T::RESOURCE), &self.transaction_id, &content)
     }
 
     /// Returns the date on the location's calendar, by default today.
@@ -154,7 +154,10 @@ impl<T: LedgerEntry> FromInput for NewLedgerEntry<T> {
     }
 
     fn unknown(Reference { resource, id }: Reference, location: Option<LocationId>) -> ApiError {
-        refusal(EngineError::Unmet(Unmet::NotFound { resource, id }), location.map_or(0, |location| location.0))
+        refusal(
+            EngineError::Precondition(PreconditionError::NotFound { resource, id }),
+            location.map_or(0, |location| location.0),
+        )
     }
 }
 
@@ -190,18 +193,20 @@ async fn save<T: LedgerEntry>(
 /// Converts a refusal (specification 7.3).
 fn refusal(refused: EngineError, location: u32) -> ApiError {
     match refused {
-        EngineError::Unmet(Unmet::Several(all)) => {
-            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location)))
+        EngineError::Precondition(PreconditionError::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Precondition(unmet), location)))
         }
-        EngineError::Unmet(
-            Unmet::NotFound { resource: Resource::Patients, id }
-            | Unmet::NotUsable { resource: Resource::Patients, id },
+        EngineError::Precondition(
+            PreconditionError::NotFound { resource: Resource::Patients, id }
+            | PreconditionError::NotUsable { resource: Resource::Patients, id },
         ) => ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location]),
-        EngineError::Unmet(Unmet::NotFound { resource, id } | Unmet::NotUsable { resource, id }) => {
+        EngineError::Precondition(
+            PreconditionError::NotFound { resource, id } | PreconditionError::NotUsable { resource, id },
+        ) => {
             let record = format!("{} with id {id}", name_of(resource));
             ApiError::new(Failure::ReferenceNotAtLocation, &[&record, &location])
         }
-        EngineError::Unmet(Unmet::PatientNotSynced) => Failure::EntryOfUnsyncedPatient.into(),
+        EngineError::Precondition(PreconditionError::PatientNotSynced) => Failure::EntryOfUnsyncedPatient.into(),
         other => other.into(),
     }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     prelude::*,
     views::{
-        people::{PatientBasic, ProviderBasic},
+        persons::{PatientBasic, ProviderBasic},
         v2::{AdjustmentV2, PaymentV2},
     },
 };

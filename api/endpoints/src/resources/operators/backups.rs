@@ -11,7 +11,7 @@ pub struct BackupsView {
     #[view(with = entry.files.iter().map(BackupView::from_value).collect())]
     backups: Vec<BackupView>,
     /// The backup in progress; null if there is none.
-    #[view(with = entry.under_way.clone().map(|(name, values)| BackupUnderWay { name, values }))]
+    #[view(with = entry.running.clone().map(|(name, values)| BackupUnderWay { name, values }))]
     under_way: Option<BackupUnderWay>,
     /// Reason why the last backup failed; null once another backup succeeds, and after a server start.
     failed: Option<String>,

@@ -64,9 +64,9 @@ impl FromInput for SimulatedEhrControl {
 /// Runs the command, then reads all locations of the EHR at once, so that the effect is visible without the next cycle.
 pub async fn control(
     call: ApiCall,
-    OfLocation(location, SimulatedEhrControl(mut asked)): OfLocation<SimulatedEhrControl>,
+    OfLocation(location, SimulatedEhrControl(mut requested)): OfLocation<SimulatedEhrControl>,
 ) -> Answer<One<SimulatedEhrView>> {
-    let (Some((name, what)), true) = (asked.pop(), asked.is_empty()) else {
+    let (Some((name, what)), true) = (requested.pop(), requested.is_empty()) else {
         let problem = format!("The body must hold exactly one of {}.", CONTROLS.map(|(name, _)| name).join(", "));
         return Err(ApiError::refused(problem));
     };

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::Made};
+use engine::webhooks::{delivery_log::Replay, model::Endpoint, registry::CreatedOrReplayed};
 use framework::access::arguments::DeliveryId;
 
 use crate::{
@@ -96,10 +96,10 @@ pub async fn list(call: ApiCall, Anywhere(()): Anywhere<()>) -> Answer<Listed<We
 pub async fn deliveries(
     call: ApiCall,
     id: EndpointId,
-    Anywhere(asked): Anywhere<ListWebhookDeliveries>,
+    Anywhere(input): Anywhere<ListWebhookDeliveries>,
 ) -> Answer<Paged<WebhookDeliveryView>> {
     endpoint(&call.api, id)?;
-    asked.answer(&call, id, |_| true)
+    input.answer(&call, id, |_| true)
 }
 
 pub async fn redeliver(
@@ -125,8 +125,8 @@ pub async fn redeliver_failed(call: ApiCall, id: EndpointId) -> Answer<One<Webho
 /// Sends the recent messages of an endpoint again that were not delivered.
 pub(super) async fn redeliver_failed_messages(action: &ActionContext<'_>, id: EndpointId) -> Answer<WebhookReplayView> {
     let (endpoint, until) = (endpoint(action.api, id)?, action.api.engine.now());
-    let asked = Replay { since: until.minus(REDELIVERED), until, undelivered: true };
-    let view = replayed(action.api, &endpoint.owner, id, asked, |_| true).await?;
+    let replay = Replay { since: until.minus(REDELIVERED), until, undelivered: true };
+    let view = replayed(action.api, &endpoint.owner, id, replay, |_| true).await?;
     action.shown.audit_action("send", "webhook message");
     Ok(view)
 }
@@ -140,7 +140,7 @@ pub(super) async fn send_test_message(
     action: &ActionContext<'_>,
     id: EndpointId,
     once: Option<IdempotencyKey>,
-) -> Answer<Made<WebhookDeliveryView>> {
+) -> Answer<CreatedOrReplayed<WebhookDeliveryView>> {
     let made = tested(action.api, &endpoint(action.api, id)?.owner, id, once).await?;
     action.shown.audit_action("send", "webhook message");
     Ok(made)

@@ -4,7 +4,7 @@ use engine::commands::ChangeRecord;
 use framework::access::arguments::AlertId;
 
 use super::find;
-use crate::{prelude::*, views::parts::second};
+use crate::{prelude::*, views::common::second};
 
 /// An alert of a patient.
 #[view(of = PatientAlert, named = "alert", published)]
@@ -66,7 +66,7 @@ pub async fn create(
     let location = location.ok_or_else(not_synced)?;
     let alert = PatientAlert { patient_id: id, note, disabled_at: None, extra: Vec::new() };
     let saved = call.save_entry(&location, &alert, Some(id)).await.map_err(|refused| match refused {
-        EngineError::Unmet(Unmet::PatientNotSynced) => not_synced(),
+        EngineError::Precondition(PreconditionError::PatientNotSynced) => not_synced(),
         other => other.into(),
     })?;
     Ok(call.created(saved.replay, PatientAlertView::from_record(&saved.record)))

@@ -3,7 +3,7 @@
 use engine::commands::{CreatePatient, PatientChange};
 use framework::values::kinds::ssn;
 
-use crate::{prelude::*, views::people::PatientBasic};
+use crate::{prelude::*, views::persons::PatientBasic};
 
 /// The response of `POST /patients`: the new or matching patient.
 #[derive(Serialize, JsonSchema)]

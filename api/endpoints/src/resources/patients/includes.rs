@@ -20,7 +20,7 @@ use crate::{
         },
         practice::providers::ProviderNames,
     },
-    views::people::PersonView,
+    views::persons::PersonView,
 };
 
 /// The records that can be included with a patient.

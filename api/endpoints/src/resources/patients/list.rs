@@ -12,7 +12,7 @@ use super::{
     reachable,
     show::{PatientDetail, PatientProfile, PrivacyAuthorization},
 };
-use crate::{prelude::*, views::people::PatientBasic};
+use crate::{prelude::*, views::persons::PatientBasic};
 
 /// A patient in a list, as detailed in v3.1.0 and in an older form in earlier versions.
 #[derive(Serialize, JsonSchema)]

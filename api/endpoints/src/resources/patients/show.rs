@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     prelude::*,
-    views::people::{PatientAccount, PatientBasic, cell_phone, preferred_phone},
+    views::persons::{PatientAccount, PatientBasic, cell_phone, preferred_phone},
 };
 
 /// A patient, as detailed in v3.1.0 and in an older form in earlier versions.

@@ -14,11 +14,11 @@ use actix_web::web::{self, Bytes, Data};
 use engine::{Place, origin, records::rules};
 use framework::{
     access::{
+        access_log::AccessLog,
         audited::AuditCaller,
         keys::{ApiKey, Grants},
         resource_names::granted,
         respond::Lines,
-        shown::AccessLog,
     },
     http::{keyed_semaphore::KeyedPermit, paging::QueryCursors, response_body::Reserved},
     values::limits::MAX_EXPORTS,

@@ -136,9 +136,9 @@ struct ProviderFilter {
 
 pub async fn list(
     call: ApiCall,
-    InLocations(tenant, location, asked): InLocations<ListProviders>,
+    InLocations(tenant, location, requested): InLocations<ListProviders>,
 ) -> Answer<Paged<ProviderView<'static>>> {
-    let ListProviders { include, sort, filter, listing } = asked;
+    let ListProviders { include, sort, filter, listing } = requested;
     let listing = listing.descending(sort.descending);
     let locations = call.open_locations(&tenant);
     let working = Working::at(&call, &tenant, &locations)?;
@@ -258,12 +258,12 @@ pub async fn delete(mut call: ApiCall, Id(id): Id<u32>, location: OpenLocation) 
 /// Refuses the removal if the provider has working hours at another open location. The command checks its own location.
 fn check_no_working_hours(call: &ApiCall, location: &OpenLocation, id: u32) -> Result<(), ApiError> {
     if location.setup.source.is_some() {
-        return Err(Unmet::OfEhr.into());
+        return Err(PreconditionError::OfEhr.into());
     }
     for other in call.open_locations(&location.tenant()) {
         let hours = call.api.engine.working_hours(other.setup.id)?;
         if hours.iter().any(|hour| hour.provider_id == id && hour.deleted_at.is_none()) {
-            return Err(Unmet::StillWorks { location: other.setup.id.0 }.into());
+            return Err(PreconditionError::StillWorks { location: other.setup.id.0 }.into());
         }
     }
     Ok(())
@@ -290,9 +290,9 @@ fn view<'a>(
     it: &'a Record<Provider>,
     include: &[&str],
 ) -> ProviderView<'a> {
-    let asked = |name: &str| include.contains(&name).then_some(());
+    let requested = |name: &str| include.contains(&name).then_some(());
     let (now, types) = (call.api.engine.now(), &working.types);
-    let typed = asked("appointment_types");
+    let typed = requested("appointment_types");
     let shown = |(location, hour): (&OpenLocation, &'a Record<WorkingHour>)| {
         let mut view = working_hours::view(hour, location, types, now);
         if typed.is_some() && hour.appointment_type_ids.is_empty() {
@@ -316,7 +316,7 @@ fn view<'a>(
         provider_requestables: own()
             .map(|(location, _)| RequestableLocation { location_id: location.setup.id.0 })
             .collect(),
-        availabilities: asked("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
+        availabilities: requested("availabilities").or(typed).map(|()| working.hours_of(it.id).map(shown).collect()),
         appointment_types: typed.map(|()| accepted().into_values().collect()),
         ..ProviderView::from_record(it, call.directory.adapter_of_source(it.source_id))
     }

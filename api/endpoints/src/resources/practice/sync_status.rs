@@ -144,7 +144,7 @@ pub fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a
 }
 
 /// Ids per query to another node, well within the limit of a request line.
-const ASKED_AT_ONCE: usize = 50;
+const LOCATIONS_PER_CALL: usize = 50;
 /// Seconds until a moving location is likely to have a node.
 const RETRY_MOVED: u64 = 1;
 
@@ -188,23 +188,25 @@ pub async fn list(
     };
     let (here, elsewhere) = places(&call, asked_for)?;
     let shared = gather(&call, here).await?;
-    let wanted = |asked: Option<&str>, standing: &DirectionHealth| asked.is_none_or(|color| color == standing.color());
+    let wanted = |asked: Option<&str>, direction_status: &DirectionHealth| {
+        asked.is_none_or(|color| color == direction_status.color())
+    };
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
     let setup = call.api.engine.setup();
     let mut rows: Vec<_> = shared.map(|it| SyncStatusRow::Here(view(&setup, it))).collect();
     for (node, locations) in elsewhere {
-        rows.extend(ask(&call, &node, &locations, read, write).await?.into_iter().map(SyncStatusRow::Elsewhere));
+        rows.extend(fetch_rows(&call, &node, &locations, read, write).await?.into_iter().map(SyncStatusRow::Elsewhere));
     }
     Ok(call.list(&rows))
 }
 
 /// Ids of locations by the node that serves them.
-type Elsewhere = BTreeMap<String, Vec<u32>>;
+type LocationsByNode = BTreeMap<String, Vec<u32>>;
 
 /// Splits locations into those of this node and those of others. Locations of one data source stay together, because
 /// they belong to one institution.
-fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, Elsewhere), ApiError> {
-    let (mut here, mut elsewhere) = (Vec::new(), Elsewhere::new());
+fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, LocationsByNode), ApiError> {
+    let (mut here, mut elsewhere) = (Vec::new(), LocationsByNode::new());
     for location in all {
         match call.api.engine.place(location.institution.id) {
             Place::Mine => here.push(location),
@@ -218,7 +220,7 @@ fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, 
 }
 
 /// Returns the rows of another node unchanged.
-async fn ask(
+async fn fetch_rows(
     call: &ApiCall,
     node: &str,
     locations: &[u32],
@@ -232,7 +234,7 @@ async fn ask(
     headers.insert(VERSION, value(call.version.name())?);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let mut rows = Vec::new();
-    for some in locations.chunks(ASKED_AT_ONCE) {
+    for some in locations.chunks(LOCATIONS_PER_CALL) {
         let mut query: Vec<String> = some.iter().map(|id| format!("location_ids[]={id}")).collect();
         query.extend(read.map(|color| format!("read_status={color}")));
         query.extend(write.map(|color| format!("write_status={color}")));
@@ -240,7 +242,7 @@ async fn ask(
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
         let asked =
             NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, unplaced: false, body };
-        let answer = peers.ask(node, &asked).await.map_err(|_| ApiError::unavailable(RETRY_MOVED))?;
+        let answer = peers.fetch(node, &asked).await.map_err(|_| ApiError::unavailable(RETRY_MOVED))?;
         let answer: NodeAnswer = serde_json::from_slice(&answer).map_err(|_| ApiError::internal())?;
         rows.extend(answer.data);
     }
@@ -282,17 +284,17 @@ async fn gather(call: &ApiCall, locations: Vec<OpenLocation>) -> Result<BTreeMap
 mod tests {
     use super::*;
 
-    fn standing(states: &[(bool, i64)]) -> (&'static str, At) {
-        let mut standing = DirectionHealth::default();
-        states.iter().for_each(|(ok, at)| standing.add(*ok, Timestamp(*at)));
-        (standing.color(), standing.at())
+    fn direction_status(states: &[(bool, i64)]) -> (&'static str, At) {
+        let mut direction_status = DirectionHealth::default();
+        states.iter().for_each(|(ok, at)| direction_status.add(*ok, Timestamp(*at)));
+        (direction_status.color(), direction_status.at())
     }
 
     #[test]
     fn one_red_location_makes_the_source_red() {
-        assert_eq!(standing(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
-        assert_eq!(standing(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
-        assert_eq!(standing(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
-        assert_eq!(standing(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(true, 5), (true, 7)]), ("green", At(Timestamp(7))));
+        assert_eq!(direction_status(&[(true, 5), (false, 3)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(false, 3), (true, 5)]), ("red", At(Timestamp(3))));
+        assert_eq!(direction_status(&[(false, 9), (false, 3)]), ("red", At(Timestamp(3))));
     }
 }

@@ -124,11 +124,11 @@ pub async fn show(
 pub async fn descriptors(
     call: ApiCall,
     Id(id): Id<u32>,
-    InLocations(tenant, location, asked): InLocations<ListDescriptors>,
+    InLocations(tenant, location, requested): InLocations<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let record = find_at(&call, &tenant, location.as_ref(), id)?;
     let found = descriptors::by_ids(&call, &tenant, record.descriptor_ids.iter().copied())?;
-    Ok(descriptors::list(&call, &found, &asked))
+    Ok(descriptors::list(&call, &found, &requested))
 }
 
 #[input(object("appointment_type", "The appointment type."))]
@@ -181,9 +181,9 @@ pub struct AppointmentTypeUpdate {
 pub async fn update(
     mut call: ApiCall,
     Id(id): Id<u32>,
-    InTenant(tenant, asked): InTenant<AppointmentTypeUpdate>,
+    InTenant(tenant, requested): InTenant<AppointmentTypeUpdate>,
 ) -> Answer<One<AppointmentTypeView>> {
-    let AppointmentTypeUpdate { parent, minutes, name, bookable_online, descriptor_ids } = asked;
+    let AppointmentTypeUpdate { parent, minutes, name, bookable_online, descriptor_ids } = requested;
     let record = find_at(&call, &tenant, None, id)?;
     let (location, of_location) = parent.location(&call, &tenant)?;
     let location = match (of_location, record.location_id) {

@@ -302,8 +302,8 @@ fn refine_refusal(refused: EngineError, record: &Record<Appointment>) -> EngineE
 /// Converts a refusal (specification 7.3).
 fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
     match refused {
-        EngineError::Unmet(Unmet::Several(all)) => {
-            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Unmet(unmet), location, v2)))
+        EngineError::Precondition(PreconditionError::Several(all)) => {
+            ApiError::all(all.into_iter().map(|unmet| refusal(EngineError::Precondition(unmet), location, v2)))
         }
         EngineError::Refused(Refusal::SlotTaken { fit: Fit::TypeNotAccepted, .. }) => {
             Failure::AppointmentTypeNotConfigured.into()
@@ -311,10 +311,10 @@ fn refusal(refused: EngineError, location: u32, v2: bool) -> ApiError {
         EngineError::Refused(Refusal::SlotTaken { fit: Fit::OutsideHours, .. }) if v2 => {
             Failure::OutsideWorkingHoursV2.into()
         }
-        EngineError::Unmet(Unmet::PatientOfOtherEhr { id, synced: true }) => {
+        EngineError::Precondition(PreconditionError::PatientOfOtherEhr { id, synced: true }) => {
             ApiError::new(Failure::ReferenceNotAtLocation, &[&format!("Patient with ID {id}"), &location])
         }
-        EngineError::Unmet(Unmet::NotFound { resource: Resource::Patients, id }) => {
+        EngineError::Precondition(PreconditionError::NotFound { resource: Resource::Patients, id }) => {
             ApiError::not_found(format!("Patient with id {id}"))
         }
         other => other.into(),

@@ -17,7 +17,7 @@ use crate::{
         practice::{operatories::OperatoryView, providers::ProviderNames},
         record_handlers::Related,
     },
-    views::people::{PatientBasic, PersonView},
+    views::persons::{PatientBasic, PersonView},
 };
 
 /// An appointment, or a block of unavailable time.
@@ -267,9 +267,9 @@ struct AppointmentCriteria {
 
 pub async fn list(
     call: ApiCall,
-    InLocations(tenant, location, asked): InLocations<ListAppointments>,
+    InLocations(tenant, location, request): InLocations<ListAppointments>,
 ) -> Answer<Paged<AppointmentView<'static>>> {
-    let ListAppointments { period, sort, criteria, listing } = asked;
+    let ListAppointments { period, sort, criteria, listing } = request;
     let patient = (criteria.patients.len() == 1).then(|| Filter::Patient(criteria.patients[0].into()));
     let filters = criteria.since.map(Filter::UpdatedSince).into_iter().chain(patient);
     let listing = listing.filtered(filters).starting(period, sort);
@@ -338,11 +338,11 @@ pub async fn show(
 pub async fn descriptors(
     call: ApiCall,
     Id(id): Id<u64>,
-    InTenant(tenant, asked): InTenant<ListDescriptors>,
+    InTenant(tenant, request): InTenant<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let (_, record) = find(&call, &tenant, AppointmentId(id))?;
     let found = descriptors_of(&call, &tenant, &record)?;
-    Ok(descriptors::list(&call, &found, &asked))
+    Ok(descriptors::list(&call, &found, &request))
 }
 
 /// Finds an appointment of the caller. Those of other tenants and of closed locations are not found.

@@ -72,10 +72,10 @@ pub fn list(
 /// GET /locations/{id}/appointment_descriptors
 pub(crate) async fn list_at_location(
     call: ApiCall,
-    OfLocation(location, asked): OfLocation<ListDescriptors>,
+    OfLocation(location, request): OfLocation<ListDescriptors>,
 ) -> Answer<Listed<AppointmentDescriptorView<'static>>> {
     let query = ListQuery::new(location.sources(), Order::Id);
     let here = |it: &Descriptor| it.deleted_at.is_none() && it.location_id.is_none_or(|own| own == location.setup.id.0);
     let found = call.api.engine.lists().list(&query, &PageRequest::whole(MAX_WHOLE_LIST), here)?.rows;
-    Ok(list(&call, &found, &asked))
+    Ok(list(&call, &found, &request))
 }

@@ -97,7 +97,7 @@ pub fn begin(call: &mut ApiCall, location: &OpenLocation, asked: Date) -> Date {
 }
 
 fn warn_once(call: &mut ApiCall, text: &str) {
-    if !call.description().is_some_and(|said| said.contains(text)) {
+    if !call.description().is_some_and(|description| description.contains(text)) {
         call.warn(text);
     }
 }

@@ -147,7 +147,7 @@ struct Criteria {
 impl Criteria {
     fn keeps(&self, it: &Record<WorkingHour>) -> bool {
         let label = || it.label.as_ref().map(|name| label_id(it.location(), name));
-        is_shown(it)
+        is_visible(it)
             && it.in_force() == self.active
             && self.operatory.is_none_or(|id| it.operatory_id == Some(id))
             && self.label.is_none_or(|id| label() == Some(id))
@@ -156,7 +156,7 @@ impl Criteria {
 }
 
 /// Returns whether hours are visible. Hours deleted by the EHR stay visible but inactive; others disappear.
-fn is_shown(it: &Record<WorkingHour>) -> bool {
+fn is_visible(it: &Record<WorkingHour>) -> bool {
     it.deleted_at.is_none() || it.source == HourSource::Synced
 }
 
@@ -171,7 +171,7 @@ pub async fn show(
     Id(id): Id<u32>,
     InTenant(tenant, ShowWorkingHour { include }): InTenant<ShowWorkingHour>,
 ) -> Answer<One<WorkingHourView<'static>>> {
-    let (location, record) = find(&call, &tenant, id, is_shown)?;
+    let (location, record) = find(&call, &tenant, id, is_visible)?;
     let types = types_of(&call, &location, &include)?;
     Ok(call.show(view(&record, &location, &types, call.api.engine.now())))
 }
@@ -272,20 +272,22 @@ async fn save(
     request: WriteWorkingHour,
 ) -> Result<Saved<Record<WorkingHour>>, ApiError> {
     call.save(location, request).await.map_err(|refused| match refused {
-        EngineError::Unmet(unmet) => unmet_of(unmet),
+        EngineError::Precondition(unmet) => precondition_failure(unmet),
         other => other.into(),
     })
 }
 
 fn unknown(Reference { resource, id }: Reference, _: Option<LocationId>) -> ApiError {
-    unmet_of(Unmet::NotFound { resource, id })
+    precondition_failure(PreconditionError::NotFound { resource, id })
 }
 
 /// Converts an unmet precondition. Its messages call providers users (specification 7.3).
-fn unmet_of(unmet: Unmet) -> ApiError {
+fn precondition_failure(unmet: PreconditionError) -> ApiError {
     match unmet {
-        Unmet::Several(all) => ApiError::all(all.into_iter().map(unmet_of)),
-        Unmet::NotFound { resource: Resource::Providers, id } => ApiError::not_found(format!("User with id {id}")),
+        PreconditionError::Several(all) => ApiError::all(all.into_iter().map(precondition_failure)),
+        PreconditionError::NotFound { resource: Resource::Providers, id } => {
+            ApiError::not_found(format!("User with id {id}"))
+        }
         other => other.into(),
     }
 }

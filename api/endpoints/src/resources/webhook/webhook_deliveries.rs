@@ -5,10 +5,10 @@ use engine::{
     store::StoreError,
     webhooks::{
         delivery::{Delivery, State},
-        delivery_id::made_at,
+        delivery_id::creation_time,
         delivery_log::Replay,
         model::Owner,
-        registry::Made,
+        registry::CreatedOrReplayed,
     },
 };
 use framework::{access::arguments::DeliveryId, values::secret::random};
@@ -60,7 +60,7 @@ pub struct WebhookDeliveryView {
     #[view(with = ends(entry).1)]
     finished_at: Option<At>,
     /// Time at which the message was created, in UTC.
-    #[view(with = At(made_at(entry.id)))]
+    #[view(with = At(creation_time(entry.id)))]
     created_at: At,
 }
 
@@ -276,11 +276,11 @@ pub async fn tested(
     owner: &Owner,
     endpoint: EndpointId,
     once: Option<IdempotencyKey>,
-) -> Answer<Made<WebhookDeliveryView>> {
+) -> Answer<CreatedOrReplayed<WebhookDeliveryView>> {
     let random = uuid::Builder::from_random_bytes(random()).into_uuid();
     let made = api.engine.webhook_log().test(owner, endpoint, random, once.as_ref(), api.engine.now()).await;
-    let Made { record, replay } = made.map_err(|error| named(error.into(), endpoint))?;
-    Ok(Made { record: WebhookDeliveryView::from_value(&record), replay })
+    let CreatedOrReplayed { record, replay } = made.map_err(|error| named(error.into(), endpoint))?;
+    Ok(CreatedOrReplayed { record: WebhookDeliveryView::from_value(&record), replay })
 }
 
 /// Finds a delivery of the caller's endpoint that the caller may see.

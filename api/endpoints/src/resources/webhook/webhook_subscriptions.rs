@@ -66,9 +66,9 @@ fn payload() -> Kind<Payload> {
 pub async fn create(
     call: ApiCall,
     id: EndpointId,
-    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<NewWebhookSubscription>,
+    InLocationsOfQuery(tenant, location, request): InLocationsOfQuery<NewWebhookSubscription>,
 ) -> Answer<Created<WebhookSubscriptionView>> {
-    let NewWebhookSubscription { resource_type, event, payload, active } = asked;
+    let NewWebhookSubscription { resource_type, event, payload, active } = request;
     if catalogue::parse(&resource_type, &event).is_ok_and(|topic| !may_receive(&call.key, topic.event.resource_type()))
     {
         return Err(Failure::OutOfReach.into());
@@ -112,9 +112,9 @@ pub struct WebhookSubscriptionUpdate {
 pub async fn update(
     call: ApiCall,
     (endpoint, subscription): (EndpointId, SubscriptionId),
-    InLocationsOfQuery(tenant, location, asked): InLocationsOfQuery<WebhookSubscriptionUpdate>,
+    InLocationsOfQuery(tenant, location, request): InLocationsOfQuery<WebhookSubscriptionUpdate>,
 ) -> Answer<One<WebhookSubscriptionView>> {
-    let WebhookSubscriptionUpdate { new_endpoint, active, payload } = asked;
+    let WebhookSubscriptionUpdate { new_endpoint, active, payload } = request;
     let engine = &call.api.engine;
     let found = own_subscription(&call, &[tenant], endpoint, subscription)?;
     if let Some(other) = location.filter(|named| found.location_id.is_some_and(|own| own != named.setup.id)) {

@@ -180,7 +180,7 @@ fn derived_key(key_id: String, tool: &str, arguments: &Arguments) -> String {
 pub(super) fn result(status: StatusCode, answer: Value, retry_after: Option<u64>, today: Date, zone: Tz) -> Value {
     let Value::Object(mut answer) = answer else {
         let facts = json!({"reason": Failure::InternalError});
-        return shown(BUSY, facts, true, today, zone);
+        return tool_result(BUSY, facts, true, today, zone);
     };
     let message = answer.remove("message");
     let message = message.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -188,7 +188,7 @@ pub(super) fn result(status: StatusCode, answer: Value, retry_after: Option<u64>
     if status.is_success() {
         let mut facts = Value::Object(answer);
         omit_patients(&mut facts);
-        return shown(message, facts, false, today, zone);
+        return tool_result(message, facts, false, today, zone);
     }
     let speech = match status.as_u16() {
         400 | 403 | 404 | 408 | 410 | 413 | 415 => WRONG_CALL,
@@ -206,16 +206,16 @@ pub(super) fn result(status: StatusCode, answer: Value, retry_after: Option<u64>
     if let Some(seconds) = retry_after {
         answer.insert("retry_after_seconds".to_owned(), json!(seconds));
     }
-    shown(speech, Value::Object(answer), true, today, zone)
+    tool_result(speech, Value::Object(answer), true, today, zone)
 }
 
 /// Returns the result for a call that no intent receives.
 pub(super) fn refusal(problem: &str, today: Date, zone: Tz) -> Value {
     let facts = json!({"reason": Failure::InvalidRequest, "problems": [problem]});
-    shown(WRONG_CALL, facts, true, today, zone)
+    tool_result(WRONG_CALL, facts, true, today, zone)
 }
 
-fn shown(speech: &str, facts: Value, is_error: bool, today: Date, zone: Tz) -> Value {
+fn tool_result(speech: &str, facts: Value, is_error: bool, today: Date, zone: Tz) -> Value {
     let structured = json!({"speech": speech, "today": today.to_string(), "timezone": zone.name(), "facts": facts});
     let text = structured.to_string();
     json!({"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error})
@@ -270,20 +270,20 @@ mod tests {
     fn a_result_separates_the_sentence_from_the_facts() {
         let zone = Tz::America__New_York;
         let done = json!({"ok": true, "message": "Booked.", "replay": false});
-        let shown = result(StatusCode::OK, done, None, Date(20_000), zone);
+        let answer = result(StatusCode::OK, done, None, Date(20_000), zone);
         let structured = json!({"speech": "Booked.", "today": Date(20_000).to_string(), "timezone": "America/New_York",
             "facts": {"replay": false}});
-        assert_eq!((&shown["structuredContent"], &shown["isError"]), (&structured, &json!(false)));
-        let text: Value = serde_json::from_str(shown["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&answer["structuredContent"], &answer["isError"]), (&structured, &json!(false)));
+        let text: Value = serde_json::from_str(answer["content"][0]["text"].as_str().unwrap()).unwrap();
         assert_eq!(text, structured);
 
         let refused = json!({"ok": false, "message": "limit must be a number.", "code": false, "reason": "invalid_request",
             "error": ["limit must be a number."], "data": null, "description": null});
-        let shown = result(StatusCode::BAD_REQUEST, refused, None, Date(20_000), zone);
-        let facts = &shown["structuredContent"]["facts"];
-        assert_eq!((&shown["isError"], &facts["reason"]), (&json!(true), &json!("invalid_request")));
+        let answer = result(StatusCode::BAD_REQUEST, refused, None, Date(20_000), zone);
+        let facts = &answer["structuredContent"]["facts"];
+        assert_eq!((&answer["isError"], &facts["reason"]), (&json!(true), &json!("invalid_request")));
         assert_eq!(facts["problems"], json!(["limit must be a number."]));
-        assert_eq!(shown["structuredContent"]["speech"], json!(WRONG_CALL));
+        assert_eq!(answer["structuredContent"]["speech"], json!(WRONG_CALL));
         assert_eq!((facts.get("ok"), facts.get("error")), (None, None));
     }
 
@@ -291,9 +291,9 @@ mod tests {
     fn names_of_fields_and_tokens_are_not_read_to_the_patient() {
         let speech = |status: u16, message: &str| {
             let refused = json!({"ok": false, "message": message, "reason": "any", "error": [message]});
-            let shown = result(StatusCode::from_u16(status).unwrap(), refused, None, Date(20_000), Tz::UTC);
-            assert_eq!(shown["structuredContent"]["facts"]["problems"], json!([message]));
-            shown["structuredContent"]["speech"].clone()
+            let answer = result(StatusCode::from_u16(status).unwrap(), refused, None, Date(20_000), Tz::UTC);
+            assert_eq!(answer["structuredContent"]["facts"]["problems"], json!([message]));
+            answer["structuredContent"]["speech"].clone()
         };
         for (status, message) in [
             (404, "Unknown visit; please find the visit again."),

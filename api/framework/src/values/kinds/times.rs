@@ -325,8 +325,9 @@ mod tests {
         assert_eq!(read("2026-12-01"), utc("2026-12-01T05:00:00Z"));
         assert!(clock.take_read().is_empty(), "dates need no note");
         assert_eq!(read("2026-11-27T15:00:00"), utc("2026-11-27T20:00:00Z"));
-        let said = "2026-11-27T15:00:00 has no offset and was read in America/New_York, as 2026-11-27T15:00:00-05:00.";
-        assert_eq!(clock.take_read(), [said]);
+        let notice =
+            "2026-11-27T15:00:00 has no offset and was read in America/New_York, as 2026-11-27T15:00:00-05:00.";
+        assert_eq!(clock.take_read(), [notice]);
         // A time in the gap of spring, and one in the overlap of autumn.
         assert_eq!(read("2026-03-08T02:30:00"), utc("2026-03-08T07:30:00Z"));
         assert!(clock.take_read()[0].contains("as 2026-03-08T03:30:00-04:00 (clocks go forward"));

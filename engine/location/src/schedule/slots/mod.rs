@@ -18,7 +18,7 @@ mod windows;
 
 pub use groups::{Arrangement, Party, groups_of};
 pub use query::{Slot, SlotQuery};
-pub use search::{Fit, Wanted, fits, free_slots, nearest_by, next_available};
+pub use search::{Fit, RequestedSlot, fits, free_slots, nearest_by, next_available};
 pub use starts::StartFilter;
 
 pub(crate) use restrictions::Restrictions;

@@ -47,7 +47,7 @@ pub struct Slot {
 
 impl Slot {
     /// Returns the slot of a placement, or `None` if it names no provider.
-    pub fn of(placement: &Placement) -> Option<Slot> {
+    pub fn from_placement(placement: &Placement) -> Option<Slot> {
         let Placement { operatory, provider, span } = *placement;
         provider.map(|provider| Slot { span, provider, operatory })
     }
@@ -93,13 +93,13 @@ impl SlotQuery {
     }
 
     /// Returns `true` if the hours match the filters of the query.
-    pub fn asks_for(&self, hour: &WorkingHour) -> bool {
-        let operatory_asked_for = |operatory| self.operatories.contains(operatory);
+    pub fn matches(&self, hour: &WorkingHour) -> bool {
+        let requested_operatory = |operatory| self.operatories.contains(operatory);
         hour.active
             && self.source.is_none_or(|source| hour.source == source)
             && self.hours.as_ref().is_none_or(|ids| ids.contains(&hour.id))
             && (self.providers.is_empty() || self.providers.contains(&hour.provider))
-            && (self.operatories.is_empty() || hour.operatory.as_ref().is_some_and(operatory_asked_for))
+            && (self.operatories.is_empty() || hour.operatory.as_ref().is_some_and(requested_operatory))
             && hour.accepts(self.appointment_type)
     }
 

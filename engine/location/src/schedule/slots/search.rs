@@ -34,7 +34,7 @@ pub(crate) fn restricted_slots<'a>(
         return Vec::new();
     }
     let Some(starts) = query.starts(zone) else { return Vec::new() };
-    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
+    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.matches(hour)).collect();
     let last = zone.local_date(starts.end.plus(query.length));
     let windows = Windows::open(&hours, zone, query.from.add_days(-1), last, query.join_blocks);
     let gaps = Gaps::compute(&windows, calendar, starts, query.length, restrictions);
@@ -81,7 +81,7 @@ pub fn next_available<'a>(
     query: &SlotQuery,
     horizon_days: u16,
 ) -> Option<Date> {
-    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.asks_for(hour)).collect();
+    let hours: Vec<&WorkingHour> = hours.into_iter().filter(|hour| query.matches(hour)).collect();
     let search = |query: &SlotQuery| free_slots(hours.iter().copied(), calendar, zone, query);
     next_available_by(search, zone, query, horizon_days)
 }
@@ -113,7 +113,7 @@ pub(crate) fn next_available_by(
 
 /// A slot to book.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RequestedSlot {
     pub slot: Slot,
     pub appointment_type: Option<AppointmentTypeId>,
     /// `true` if schedulable blocks join synced hours (v3.0.0 and later).
@@ -137,20 +137,20 @@ pub fn fits<'a>(
     hours: impl IntoIterator<Item = &'a WorkingHour>,
     calendar: &Calendar,
     zone: &Zone,
-    wanted: &Wanted,
+    requested: &RequestedSlot,
 ) -> Fit {
-    let Slot { span, provider, operatory } = wanted.slot;
+    let Slot { span, provider, operatory } = requested.slot;
     let here = |hour: &&WorkingHour| hour.active && hour.provider == provider && hour.operatory == operatory;
     let mut hours: Vec<&WorkingHour> = hours.into_iter().filter(here).collect();
-    if !covers(&hours, zone, span, wanted.join_blocks) {
+    if !covers(&hours, zone, span, requested.join_blocks) {
         return Fit::OutsideHours;
     }
     let all = hours.len();
-    hours.retain(|hour| hour.accepts(wanted.appointment_type));
-    if hours.len() < all && !covers(&hours, zone, span, wanted.join_blocks) {
+    hours.retain(|hour| hour.accepts(requested.appointment_type));
+    if hours.len() < all && !covers(&hours, zone, span, requested.join_blocks) {
         return Fit::TypeNotAccepted;
     }
-    let others = |holder: &Holder| !wanted.own.contains(holder);
+    let others = |holder: &Holder| !requested.own.contains(holder);
     let busy = calendar.busy(operatory, provider, span).map(|entry| entry.holder).filter(others);
     // Prefers a permanent holder to one that is being vacated.
     let busy = busy.min_by_key(|holder| matches!(holder, Holder::Vacating(_)));
@@ -172,14 +172,14 @@ fn covers(hours: &[&WorkingHour], zone: &Zone, span: Span, join_blocks: bool) ->
 pub fn nearest_by(
     search: impl Fn(&SlotQuery) -> Vec<Slot>,
     zone: &Zone,
-    wanted: &Wanted,
+    requested: &RequestedSlot,
     not_before: Timestamp,
     count: usize,
     others: &[Slot],
 ) -> Vec<Slot> {
     /// Days before and after. Each larger radius is searched only if the smaller one has too few slots.
     const RADII: [u16; 3] = [3, 14, 60];
-    let Slot { span, provider, .. } = wanted.slot;
+    let Slot { span, provider, .. } = requested.slot;
     let mut found = Vec::new();
     for radius in RADII {
         let query = SlotQuery {
@@ -187,12 +187,12 @@ pub fn nearest_by(
             days: 2 * radius + 1,
             length: span.length(),
             interval: None,
-            appointment_type: wanted.appointment_type,
+            appointment_type: requested.appointment_type,
             providers: Vec::new(),
             operatories: Vec::new(),
             source: None,
             hours: None,
-            join_blocks: wanted.join_blocks,
+            join_blocks: requested.join_blocks,
             // Another slot of the request may take the first operatory.
             overlapping_operatory_slots: !others.is_empty(),
             appointments_per_timeslot: 1,
@@ -202,7 +202,7 @@ pub fn nearest_by(
         found = search(&query);
         found.retain(|slot| !others.iter().any(|other| other.conflicts_with(slot)));
         found.dedup_by_key(|slot| (slot.span, slot.provider));
-        found.retain(|slot| *slot != wanted.slot);
+        found.retain(|slot| *slot != requested.slot);
         if found.len() >= count {
             break;
         }

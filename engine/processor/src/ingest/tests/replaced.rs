@@ -17,7 +17,7 @@ use super::*;
 use crate::{
     commands::{BookSlot, CancelAppointment, Offer, RescheduleVisit},
     patients::PatientDetails,
-    unmet::Unmet,
+    precondition::PreconditionError,
 };
 
 const OLD: &str = "old";
@@ -730,7 +730,7 @@ async fn visit_that_left_the_location_cannot_be_cancelled_there() {
             assert!(matches!(refused(&world, id), Reject::Refused(Refusal::AppointmentNotFound)));
         }
         world.read_elsewhere(at(OLD, 0)).await;
-        let unmet = Unmet::NotFound { resource: Resource::Appointments, id };
-        assert!(matches!(refused(&world, id), Reject::Unmet(reason) if reason == unmet));
+        let unmet = PreconditionError::NotFound { resource: Resource::Appointments, id };
+        assert!(matches!(refused(&world, id), Reject::Precondition(reason) if reason == unmet));
     }
 }

@@ -89,7 +89,7 @@ async fn a_commit_whose_answer_is_lost_is_unknown() {
     let ProxiedStore { proxy, store, direct } = world();
     until_it_works(&store, keys::snapshot(9)).await;
     for (n, how) in [(1, Commits::LoseAnswer), (2, Commits::LoseRequest), (3, Commits::LoseAnswer)] {
-        proxy.spoil_next_commit(how);
+        proxy.break_next_commit(how);
         let mut batch = put(keys::snapshot(n), vec![n as u8]);
         batch.expect_absent(keys::snapshot(n)).append(3 << 32 | 1, vec![n as u8]);
         let outcome = store.commit(batch).await;

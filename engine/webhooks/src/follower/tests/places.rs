@@ -103,6 +103,6 @@ async fn commits_wake_the_follower_only_with_subscriptions() {
     assert_eq!((commits.waiting(), registry.subscriptions().changed.waiting()), (0, 0));
     subscribe_with(&registry, INSTITUTION).await;
     commits.ring([LocationId(1), LocationId(2)]);
-    assert_eq!(commits.answer().into_iter().collect::<Vec<_>>(), [LocationId(1)], "the other one is not configured");
+    assert_eq!(commits.take().into_iter().collect::<Vec<_>>(), [LocationId(1)], "the other one is not configured");
     assert_eq!(registry.subscriptions().changed.waiting(), 1);
 }

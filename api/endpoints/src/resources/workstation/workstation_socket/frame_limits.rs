@@ -200,11 +200,11 @@ mod tests {
 
     #[test]
     fn an_oversized_announced_length_is_refused_before_the_payload() {
-        for (length, said) in
+        for (length, expected) in
             [(100, Ok(())), (101, Err(ExceededLimit::TooLong)), (u64::MAX, Err(ExceededLimit::TooLong))]
         {
             let gauge = FrameLimits::new(100, 50);
-            assert_eq!(follow(&mut Frames::default(), &head(TEXT, length), &gauge), said, "{length}");
+            assert_eq!(follow(&mut Frames::default(), &head(TEXT, length), &gauge), expected, "{length}");
         }
     }
 

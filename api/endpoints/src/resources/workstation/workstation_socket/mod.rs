@@ -152,8 +152,8 @@ impl Socket {
     async fn relay(&mut self, mut node: NodeSocket, out: &mut actix_ws::Session) {
         loop {
             tokio::select! {
-                said = node.receive() => {
-                    let Some(text) = said else { break };
+                message = node.receive() => {
+                    let Some(text) = message else { break };
                     if !matches!(timeout(UNREAD, out.text(text)).await, Ok(Ok(()))) {
                         break;
                     }

@@ -30,7 +30,7 @@ pub enum When {
 struct InjectorState {
     seen: usize,
     /// Faults of all plans.
-    spoilt: usize,
+    injected: usize,
     plan: Option<(When, InjectedFault)>,
 }
 
@@ -39,36 +39,36 @@ struct InjectorState {
 pub struct FaultInjector(Arc<Mutex<InjectorState>>);
 
 impl FaultInjector {
-    pub fn set(&self, when: When, trouble: InjectedFault) {
-        self.begin(Some((when, trouble)));
+    pub fn set(&self, when: When, fault: InjectedFault) {
+        self.begin(Some((when, fault)));
     }
 
     /// Stops injecting faults and restarts the count of requests.
-    pub fn calm(&self) {
+    pub fn clear(&self) {
         self.begin(None);
     }
 
-    /// Returns the number of requests since the last `set` or `calm`.
+    /// Returns the number of requests since the last `set` or `clear`.
     pub fn requests(&self) -> usize {
         self.state().seen
     }
 
     /// Returns the total number of requests with a fault.
-    pub fn spoilt(&self) -> usize {
-        self.state().spoilt
+    pub fn injected(&self) -> usize {
+        self.state().injected
     }
 
     /// Counts one more request and returns its fault.
     pub(crate) fn next(&self) -> Option<InjectedFault> {
         let mut state = self.state();
         state.seen += 1;
-        let (when, trouble) = state.plan.clone()?;
+        let (when, fault) = state.plan.clone()?;
         let due = match when {
             When::Each => true,
             When::Nth(n) => n == state.seen,
         };
-        state.spoilt += usize::from(due);
-        due.then_some(trouble)
+        state.injected += usize::from(due);
+        due.then_some(fault)
     }
 
     fn begin(&self, plan: Option<(When, InjectedFault)>) {

@@ -7,7 +7,7 @@ use adapter_sdk::{
 use serde_json::{Value, json};
 
 use super::{given, key_identifier, reference};
-use crate::{map::talk::MODES, settings::Settings};
+use crate::{map::communications::MODES, settings::Settings};
 
 const PARTICIPATION_MODES: &str = "http://terminology.hl7.org/CodeSystem/v3-ParticipationMode";
 

@@ -4,7 +4,7 @@ use location::Resource;
 
 /// A precondition that a request does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unmet {
+pub enum PreconditionError {
     NotFound {
         resource: Resource,
         id: u64,
@@ -44,17 +44,17 @@ pub enum Unmet {
         id: u64,
     },
     /// A message about an invalid value, beginning with the field.
-    Wrong(String),
+    InvalidValue(String),
     /// Messages about answers that do not fit their form.
-    Unfit(Vec<String>),
+    InvalidAnswers(Vec<String>),
     /// Several errors, so that a client can correct all of them at once.
-    Several(Vec<Unmet>),
+    Several(Vec<PreconditionError>),
 }
 
-impl Unmet {
+impl PreconditionError {
     /// Returns `None` if all preconditions are met.
-    pub fn from_all(mut all: Vec<Unmet>) -> Option<Unmet> {
+    pub fn from_all(mut all: Vec<PreconditionError>) -> Option<PreconditionError> {
         all.dedup();
-        if all.len() > 1 { Some(Unmet::Several(all)) } else { all.pop() }
+        if all.len() > 1 { Some(PreconditionError::Several(all)) } else { all.pop() }
     }
 }

@@ -17,7 +17,7 @@ pub enum CallSelector {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum InjectedFault {
     /// Not performed, and the connection breaks.
     LoseRequest,
     /// Performed, and the connection breaks.
@@ -38,44 +38,44 @@ pub enum Trouble {
 
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
-    told: Vec<(CallSelector, Trouble)>,
+    faults: Vec<(CallSelector, InjectedFault)>,
     calls: usize,
     writes: usize,
-    spoilt: usize,
+    injected: usize,
 }
 
 impl FaultPlan {
-    pub fn tell(&mut self, on: CallSelector, trouble: Trouble) {
+    pub fn add(&mut self, on: CallSelector, fault: InjectedFault) {
         let on = match on {
             CallSelector::Call(n) => CallSelector::Call(self.calls + n),
             CallSelector::Write(n) => CallSelector::Write(self.writes + n),
             each => each,
         };
-        self.told.push((on, trouble));
+        self.faults.push((on, fault));
     }
 
-    pub fn calm(&mut self) {
-        self.told.clear();
+    pub fn clear(&mut self) {
+        self.faults.clear();
     }
 
     /// Returns the number of calls with a fault so far.
-    pub fn spoilt(&self) -> usize {
-        self.spoilt
+    pub fn injected(&self) -> usize {
+        self.injected
     }
 
     /// Counts a call and returns its fault.
-    pub fn next(&mut self, changes: bool) -> Option<Trouble> {
+    pub fn next(&mut self, changes: bool) -> Option<InjectedFault> {
         self.calls += 1;
         self.writes += usize::from(changes);
         let (calls, writes) = (self.calls, self.writes);
-        let hit = self.told.iter().find(|(on, _)| match on {
+        let hit = self.faults.iter().find(|(on, _)| match on {
             CallSelector::Each => true,
             CallSelector::EachWrite => changes,
             CallSelector::Call(n) => *n == calls,
             CallSelector::Write(n) => changes && *n == writes,
         });
-        let trouble = hit.map(|(_, trouble)| trouble.clone());
-        self.spoilt += usize::from(trouble.is_some());
-        trouble
+        let fault = hit.map(|(_, fault)| fault.clone());
+        self.injected += usize::from(fault.is_some());
+        fault
     }
 }

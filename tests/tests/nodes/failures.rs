@@ -29,7 +29,7 @@ const CLIENTS: usize = 6;
 const CLOCKS: [(&str, i64); 3] = [("a", 60), ("c", -60), ("e", 60)];
 
 #[derive(Clone, Copy, Debug)]
-enum Trouble {
+enum NodeFailure {
     Killed,
     Paused,
     Stopped,
@@ -40,15 +40,15 @@ enum Trouble {
     DatabaseEnds,
 }
 
-const TROUBLES: [Trouble; 8] = [
-    Trouble::Killed,
-    Trouble::Paused,
-    Trouble::Stopped,
-    Trouble::CutOff,
-    Trouble::Stalled,
-    Trouble::HalfClosed,
-    Trouble::Slow,
-    Trouble::DatabaseEnds,
+const FAILURES: [NodeFailure; 8] = [
+    NodeFailure::Killed,
+    NodeFailure::Paused,
+    NodeFailure::Stopped,
+    NodeFailure::CutOff,
+    NodeFailure::Stalled,
+    NodeFailure::HalfClosed,
+    NodeFailure::Slow,
+    NodeFailure::DatabaseEnds,
 ];
 
 /// Returns a random duration, sometimes longer than a node's period.
@@ -56,41 +56,41 @@ fn a_while(random: &mut SeededRandom) -> Duration {
     Duration::from_millis(300 + random.draw() % 3_500)
 }
 
-async fn suffer(nodes: &mut Nodes, trouble: Trouble, node: usize, random: &mut SeededRandom) {
+async fn inject(nodes: &mut Nodes, failure: NodeFailure, node: usize, random: &mut SeededRandom) {
     let lasting = a_while(random);
-    match trouble {
-        Trouble::Killed => {
+    match failure {
+        NodeFailure::Killed => {
             nodes.nodes[node].process.take().unwrap().kill().unwrap();
             sleep(lasting).await;
             nodes.start(node).await;
         }
-        Trouble::Stopped => {
+        NodeFailure::Stopped => {
             stopped(nodes, node).await;
             sleep(lasting / 4).await;
             nodes.start(node).await;
         }
-        Trouble::Paused => {
+        NodeFailure::Paused => {
             nodes.signal(node, "STOP");
             sleep(lasting).await;
             nodes.signal(node, "CONT");
         }
-        Trouble::CutOff => {
+        NodeFailure::CutOff => {
             nodes.nodes[node].database.cut();
             sleep(lasting).await;
             nodes.nodes[node].database.clear_faults();
         }
-        Trouble::Stalled => {
+        NodeFailure::Stalled => {
             nodes.nodes[node].database.stall();
             sleep(lasting).await;
             nodes.nodes[node].database.clear_faults();
         }
-        Trouble::HalfClosed => nodes.nodes[node].database.half_close(),
-        Trouble::Slow => {
+        NodeFailure::HalfClosed => nodes.nodes[node].database.half_close(),
+        NodeFailure::Slow => {
             nodes.nodes[node].database.delay(Duration::from_millis(30));
             sleep(lasting).await;
             nodes.nodes[node].database.clear_faults();
         }
-        Trouble::DatabaseEnds => nodes.cluster.run().unwrap(),
+        NodeFailure::DatabaseEnds => nodes.cluster.run().unwrap(),
     }
 }
 
@@ -178,31 +178,31 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     let clients: Vec<_> =
         (0..CLIENTS).map(|_| tokio::spawn(client(world.clone(), SeededRandom::new(random.draw())))).collect();
     let mut members = Members { serving: (0..FIRST).collect(), at: [rounds / 4, rounds / 2, rounds * 3 / 4] };
-    let (since, mut told) = (Instant::now(), String::new());
+    let (since, mut events) = (Instant::now(), String::new());
     for round in 0..rounds {
         let happened = match members.change(round, &mut nodes, &world).await {
             Some(changed) => changed,
             None => {
-                let (trouble, node) = (TROUBLES[round % TROUBLES.len()], *random.pick(&members.serving).unwrap());
-                suffer(&mut nodes, trouble, node, &mut random).await;
-                format!("{trouble:?}({})", NAMES[node])
+                let (failure, node) = (FAILURES[round % FAILURES.len()], *random.pick(&members.serving).unwrap());
+                inject(&mut nodes, failure, node, &mut random).await;
+                format!("{failure:?}({})", NAMES[node])
             }
         };
-        told.push_str(&format!(" {happened}"));
+        events.push_str(&format!(" {happened}"));
         let (before, since) = (world.accepted(), Instant::now());
         // Bookings continue.
         while world.accepted() < before + 3 {
             let logged = || nodes.last_logged();
-            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{told}\n{}", logged());
+            assert!(since.elapsed() < PATIENCE, "nothing was accepted any more after:{events}\n{}", logged());
             assert!(!world.offers.lock().is_empty(), "no slots left: fewer rounds, or larger practices");
-            assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{told}");
+            assert!(!clients.iter().all(|client| client.is_finished()), "all clients have ended after:{events}");
             sleep(Duration::from_millis(20)).await;
         }
     }
     let took = since.elapsed();
     world.ended.store(true, Ordering::SeqCst);
     for client in clients {
-        assert!(client.await.is_ok(), "a client was refused, after:{told}\n{}", nodes.faults());
+        assert!(client.await.is_ok(), "a client was refused, after:{events}\n{}", nodes.faults());
     }
     let history = world.history();
     let mut caller = nodes.sign_in(*random.pick(&members.serving).unwrap()).await;
@@ -216,12 +216,12 @@ async fn acknowledged_writes_survive_node_failures_without_duplicates() {
     }
     assert!(
         found.is_empty(),
-        "seed {seed}, after{told}:\n{}\nwhat is there:\n{}",
+        "seed {seed}, after{events}:\n{}\nwhat is there:\n{}",
         found.join("\n"),
         describe(&found, &mut caller).await
     );
     nodes.no_panics().await;
-    assert_patients_are_there_once(&nodes);
+    assert_patients_exist_once(&nodes);
     eprintln!("nodes: {rounds} rounds in {took:?}; {}", summary(&history, &outcome));
 }
 
@@ -268,18 +268,18 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
             .collect();
         let ever = format!("&start={}&end={}", instant_text(1_700_000_000), instant_text(2_500_000_000));
         for it in list(caller, &format!("{}{ever}", at("/appointments", location))).await {
-            if is_ours(it["note"].as_str()) {
+            if is_booked_by_test(it["note"].as_str()) {
                 outcome.ours.insert(it["id"].as_u64().unwrap(), parse_visit(location, &it));
             }
         }
         for it in list(caller, &at("/payments", location)).await {
-            let key = it["transaction_id"].as_str().filter(|key| is_ours(Some(key)));
+            let key = it["transaction_id"].as_str().filter(|key| is_booked_by_test(Some(key)));
             outcome.payments.extend(key.map(|key| (key.to_owned(), cents(&it["payment_amount"]["amount"]))));
         }
         let ehr = ehr.ehr();
         for record in ehr.records(Resource::Appointments) {
             let Record::Appointment(it) = record else { continue };
-            let Some(note) = it.note.clone().filter(|note| is_ours(Some(note))) else { continue };
+            let Some(note) = it.note.clone().filter(|note| is_booked_by_test(Some(note))) else { continue };
             let operatory = operatories[it.operatory.as_ref().unwrap()];
             let place = SlotPlace { location, operatory, start: it.start, end: it.end };
             let (confirmed, cancelled) = (it.status == Status::Confirmed, it.status == Status::Cancelled);
@@ -287,7 +287,8 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
         }
         for record in ehr.records(Resource::Payments) {
             let Record::Filed(_, it) = record else { continue };
-            let key = it.fields.get("transaction_id").and_then(Value::as_str).filter(|key| is_ours(Some(key)));
+            let key =
+                it.fields.get("transaction_id").and_then(Value::as_str).filter(|key| is_booked_by_test(Some(key)));
             let amount = &it.fields["amount"]["amount"];
             outcome.payments_in_ehr.extend(key.map(|key| (key.to_owned(), cents(amount))));
         }
@@ -295,13 +296,13 @@ async fn gather(nodes: &Nodes, caller: &mut Caller, receiver: &WebhookReceiver) 
     let locations: BTreeMap<u64, u32> = outcome.ours.iter().map(|(id, visit)| (*id, visit.place.location)).collect();
     for message in receiver.messages() {
         let body: Value = serde_json::from_slice(&message.body).unwrap();
-        let told = &body["data"]["appointment"];
-        let told = if told.is_null() { &body["data"]["appointments"][0] } else { told };
-        let appointment = told["id"].as_u64().unwrap();
+        let shown = &body["data"]["appointment"];
+        let shown = if shown.is_null() { &body["data"]["appointments"][0] } else { shown };
+        let appointment = shown["id"].as_u64().unwrap();
         // Ignores appointments of staff and of the seed.
         let Some(location) = locations.get(&appointment) else { continue };
         let (delivery, sequence) = (message.headers["delivery-id"].clone(), body["sequence"].as_u64().unwrap());
-        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, told) });
+        outcome.messages.push(Message { delivery, sequence, appointment, visit: parse_visit(*location, shown) });
     }
     outcome
 }
@@ -313,7 +314,7 @@ async fn describe(found: &[String], caller: &mut Caller) -> String {
     for location in 1..=INSTITUTIONS {
         for it in list(caller, &format!("{}{ever}", at("/appointments", location))).await {
             let named = |it: &&str| found.iter().any(|line| line.split_whitespace().any(|word| word == *it));
-            if let Some(key) = it["note"].as_str().filter(|key| is_ours(Some(key))).filter(named) {
+            if let Some(key) = it["note"].as_str().filter(|key| is_booked_by_test(Some(key))).filter(named) {
                 let writes =
                     format!("{}&resource=appointments&record_id={}", at("/write_requests", location), it["id"]);
                 lines.push(format!("{key}: {it}; {:?}", caller.get(&writes).await));
@@ -323,7 +324,7 @@ async fn describe(found: &[String], caller: &mut Caller) -> String {
     lines.join("\n")
 }
 
-fn is_ours(key: Option<&str>) -> bool {
+fn is_booked_by_test(key: Option<&str>) -> bool {
     key.is_some_and(|key| key.starts_with("nodes-"))
 }
 
@@ -358,7 +359,7 @@ async fn list(caller: &mut Caller, path: &str) -> Vec<Value> {
     }
 }
 
-fn assert_patients_are_there_once(nodes: &Nodes) {
+fn assert_patients_exist_once(nodes: &Nodes) {
     for ehr in &nodes.ehrs {
         let mut people = BTreeSet::new();
         for record in ehr.ehr().records(Resource::Patients) {

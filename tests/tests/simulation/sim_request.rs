@@ -15,7 +15,7 @@ use processor::{
 };
 
 #[expect(clippy::large_enum_variant, reason = "few at a time")]
-pub enum Ask {
+pub enum SimRequest {
     Book(Box<BookSlot>),
     BookGroup(Box<BookSlots>),
     Reschedule(Box<RescheduleVisit>),
@@ -26,7 +26,7 @@ pub enum Ask {
     Drop(WriteId),
 }
 
-impl Request for Ask {
+impl Request for SimRequest {
     type Reply = Option<Booked>;
 
     fn prepare(
@@ -36,14 +36,16 @@ impl Request for Ask {
         unit: &mut UnitOfWork<'_>,
     ) -> Result<(Decision, Option<Booked>), Reject> {
         match self {
-            Ask::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
-            Ask::BookGroup(group) => group.prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
-            Ask::Reschedule(visit) => if_here(visit.prepare(at, cx, unit)),
-            Ask::Confirm(appointment) => if_here(ConfirmVisit { appointment: *appointment }.prepare(at, cx, unit)),
-            Ask::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
-            Ask::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
-            Ask::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
-            Ask::Drop(write) => DropWrite(*write).prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+            SimRequest::Book(book) => book.prepare(at, cx, unit).map(|(decision, booked)| (decision, Some(booked))),
+            SimRequest::BookGroup(group) => group.prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
+            SimRequest::Reschedule(visit) => if_here(visit.prepare(at, cx, unit)),
+            SimRequest::Confirm(appointment) => {
+                if_here(ConfirmVisit { appointment: *appointment }.prepare(at, cx, unit))
+            }
+            SimRequest::Page(page) => page.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+            SimRequest::Command(command) => command.prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
+            SimRequest::Retry(write) => RetryWrite(*write).prepare(at, cx, unit).map(|(decision, _)| (decision, None)),
+            SimRequest::Drop(write) => DropWrite(*write).prepare(at, cx, unit).map(|(decision, ())| (decision, None)),
         }
     }
 }
@@ -51,7 +53,7 @@ impl Request for Ask {
 /// Turns the error about a visit that staff moved to another location since the request was sent into a refusal.
 fn if_here<T>(prepared: Result<(Decision, T), Reject>) -> Result<(Decision, Option<Booked>), Reject> {
     match prepared {
-        Err(Reject::Unmet(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
+        Err(Reject::Precondition(_)) => Err(Reject::Refused(Refusal::AppointmentNotFound)),
         prepared => prepared.map(|(decision, _)| (decision, None)),
     }
 }

@@ -7,7 +7,7 @@ use location::{Event, Location, Timestamp, WriteId, event::InsertFailure, gate::
 use records::{SyncState, sync_state::shut};
 use runtime::{ErrorSource, Origin, RecentError, metrics::LocationHealth};
 
-pub(crate) fn location_health(machine: &Location, now: Timestamp) -> LocationHealth {
+pub(crate) fn summarize(machine: &Location, now: Timestamp) -> LocationHealth {
     let (state, (read_problem, write_problem)) = (&machine.state, SyncState::reasons(machine, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };

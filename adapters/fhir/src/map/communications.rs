@@ -52,14 +52,14 @@ pub fn communication(resource: Value, _: &Settings) -> Result<Record, Unmapped> 
     let received = by_patient.is_some();
     let time = [&c.sent, &c.received, &c.meta.last_updated].into_iter().flatten().next();
     let occurred_at = time.and_then(|text| instant_or_date(text));
-    let said: Vec<String> = c.payload.into_iter().filter_map(|part| part.content_string).collect();
+    let contents: Vec<String> = c.payload.into_iter().filter_map(|part| part.content_string).collect();
     Ok(Record::CommunicationLog(records::CommunicationLog {
         patient: match c.subject.id_of("Patient").or(by_patient).or(to_patient) {
             Some(id) => id,
             None => return Err(Unmapped::NoRecord("it is of no patient".into())),
         },
         id: c.id,
-        note: said.join("\n"),
+        note: contents.join("\n"),
         mode: c.medium.iter().find_map(mode).unwrap_or(CommunicationMode::None),
         direction: if received { CommunicationDirection::Received } else { CommunicationDirection::Sent },
         occurred_at: occurred_at.ok_or("it has no time that can be read")?,

@@ -8,7 +8,7 @@ use records::Record;
 use crate::{Processor, UnitOfWork};
 
 /// A page being ingested by one location.
-pub(super) struct Intake<'s, 'd, 'p> {
+pub(super) struct PageIngest<'s, 'd, 'p> {
     pub processor: &'s Processor,
     pub source: u32,
     pub cx: DecisionContext,

@@ -1,6 +1,6 @@
 //! Persons inside other records: patients, providers, users.
 
-use super::parts::foreign_id_type;
+use super::common::foreign_id_type;
 use crate::prelude::*;
 
 /// A patient or provider inside another record.

@@ -18,12 +18,12 @@ const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The cap of the backoff, reached by damaged locations, which an operator must repair.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
+pub(crate) async fn run(directory: Arc<Directory>, gateway: Arc<Gateway>, gates: Arc<Doorbell<LocationId>>) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let retries = Arc::new(Retries::default());
     loop {
         gates.wait().await;
-        for location in gates.answer() {
+        for location in gates.take() {
             // A location on another node gets the state when it comes here.
             let Some(gated) = gateway.location_gateway(location).filter(|_| directory.is_here(location)) else {
                 continue;
@@ -31,9 +31,9 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
             let Ok(place) = places.clone().acquire_owned().await else { return };
             let (directory, gates, retries) = (directory.clone(), gates.clone(), retries.clone());
             tokio::spawn(async move {
-                let told = tell_one(&directory, &gated).await;
+                let result = report(&directory, &gated).await;
                 drop(place);
-                let Err(error) = told else { return retries.reset(location) };
+                let Err(error) = result else { return retries.reset(location) };
                 let Some(pause) = retries.plan(location) else { return };
                 tracing::warn!(%location, %error, ?pause, "the location has not received its gate state yet");
                 tokio::time::sleep(pause).await;
@@ -45,12 +45,12 @@ pub(crate) async fn tell(directory: Arc<Directory>, gateway: Arc<Gateway>, gates
 }
 
 /// Reports the state of a gate. Of two concurrent calls, the second reads the state after the first has ended.
-async fn tell_one(directory: &Directory, gated: &GatewayLocation) -> Result<(), EngineError> {
-    let _mine = gated.telling.lock().await;
+async fn report(directory: &Directory, gated: &GatewayLocation) -> Result<(), EngineError> {
+    let _mine = gated.reporting.lock().await;
     let Some(gate) = gated.gate() else { return Ok(()) };
     match directory.request(gated.location, Command::Gate(gate)).await {
         Err(EngineError::Refused(_)) => Ok(()),
-        told => told,
+        result => result,
     }
 }
 
