@@ -183,7 +183,12 @@ pub enum Event {
     CycleStarted,
     /// A resource is read from its beginning: a result of an insert may have been shown unmatched, or missing records
     /// need confirmation.
-    ReadAnew { resource: Resource },
+    ReadAnew {
+        resource: Resource,
+        /// `true` if the pass after it resumes at the present cursor, because only that one reports the deletions since.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep_cursor: bool,
+    },
     /// A page was asked for.
     PullStarted {
         resource: Resource,
@@ -324,7 +329,12 @@ pub enum Event {
     },
     /// The store was restored from a backup: everything is read again, and write ids that may have been used since are
     /// skipped.
-    Restored { skipped_writes: u64 },
+    Restored {
+        skipped_writes: u64,
+        /// `true` if reading resumes at the present cursors after a whole pass, as in [`Event::ReadAnew`].
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        keep_cursors: bool,
+    },
     /// The write waited when the backup was made, and may have been sent since.
     WriteRestored {
         write: WriteId,

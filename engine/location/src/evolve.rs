@@ -174,7 +174,7 @@ impl State {
                 (self.pulls.failures, self.pulls.waits) = (0, 0);
                 self.pulls.retry_at = None;
             }
-            Event::ReadAnew { resource } => self.pulls.restart_reading(*resource),
+            Event::ReadAnew { resource, keep_cursor } => self.pulls.restart_reading(*resource, *keep_cursor),
             Event::PullStarted { resource, call, until, asked_at, written } => {
                 self.quota.take(quota, at);
                 let written_during_pull = written.clone();
@@ -298,10 +298,10 @@ impl State {
                 self.try_at_once(at);
             }
             Event::ReadRequested { everything } => self.pulls.read_requested(at, *everything),
-            Event::Restored { skipped_writes } => {
+            Event::Restored { skipped_writes, keep_cursors } => {
                 self.queue.skip_ids(*skipped_writes);
                 self.restored = Some(self.queue.next_id(0));
-                self.pulls.forget(at);
+                self.pulls.forget(at, *keep_cursors);
                 self.try_at_once(at);
             }
             Event::WriteRestored { write, reason } => self.write_restored(at, *write, reason),

@@ -10,7 +10,7 @@ impl Location {
     /// that may have been used are skipped. No slot is offered before the EHR is read, because it may contain unknown
     /// bookings.
     pub(crate) fn restored(&self) -> Decision {
-        let mut events = vec![Event::Restored { skipped_writes: SKIPPED_WRITES }];
+        let mut events = vec![Event::Restored { skipped_writes: SKIPPED_WRITES, keep_cursors: true }];
         events.extend(self.state.queue.iter().map(|(write, _)| Event::WriteRestored {
             write,
             reason: "restored from a backup: the write may have been sent since the backup".to_owned(),

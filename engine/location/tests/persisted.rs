@@ -62,6 +62,8 @@ fn stored_events_keep_their_names() {
         r#"{"swept":{"resource":"patients","known":1000,"missing":3,"next":"p7","counted":false}}"#,
         r#"{"sweep_ended":{"resource":"patients"}}"#,
         r#"{"read_anew":{"resource":"working_hours"}}"#,
+        r#"{"read_anew":{"resource":"working_hours","keep_cursor":true}}"#,
+        r#"{"restored":{"skipped_writes":9}}"#,
         r#"{"guard_tripped":{"resource":"operatories","deletions":3,"known":4,"whole":true}}"#,
         r#"{"hour_shown":{"id":4,"provider":2,"operatory":null,"begin":480,"end":1020,"recurrence":{"weekly":["Monday"]},
             "kind":"working_hour","source":"manual","appointment_types":[],"active":true}}"#,

@@ -35,10 +35,15 @@ impl Location {
         let before = pass.map_or(0, |pass| pass.entries + pass.written.len() as u64);
         let shown = before + unseen + u64::from(page.distinct) + u64::from(page.others);
         let fewer = page.estimate.is_some_and(|announced| shown < announced);
-        let by_absence = self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence);
+        let by_absence = self.deletes_by_absence(resource);
         let reached = |pass: &PullPass| pass.written.len() + written().count();
         let changed = |pass: &PullPass| pass.total_changed || pass.contradicts(page.estimate, reached(pass));
         page.whole && page.last && (fewer || by_absence && pass.is_some_and(changed))
+    }
+
+    /// Returns `true` if records missing from whole passes over a resource were deleted.
+    pub(super) fn deletes_by_absence(&self, resource: Resource) -> bool {
+        self.plan().iter().any(|plan| plan.resource == resource && plan.deletions_by_absence)
     }
 
     /// Returns `true` if a whole pass can be read soon to confirm missing records.

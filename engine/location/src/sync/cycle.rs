@@ -115,14 +115,15 @@ impl Location {
         self.start_pass(cx, cycle, plan.resource, decision);
     }
 
-    /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed.
+    /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed. If the EHR reports
+    /// deletions, the pass after a whole one resumes at the cursor from before it.
     fn start_pass(&self, cx: DecisionContext, cycle: &Cycle, resource: Resource, decision: &mut Decision) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();
         let answered = || self.state.queue.inserts_on_their_way(resource).next().is_none();
         // An additional pass reads only changes: the ordinary pass of the next cycle confirms missing records.
         if pulls.needs_full_pass.contains(&resource) && !cycle.is_additional(resource) && answered() {
-            decision.events.push(Event::ReadAnew { resource });
+            decision.events.push(Event::ReadAnew { resource, keep_cursor: !self.deletes_by_absence(resource) });
             cursor = None;
         }
         self.request_page(cx, resource, cursor, None, decision);
@@ -235,7 +236,8 @@ impl Location {
         let keep = self.apply_records(cx, resource, page, deleted, &mut events);
         let (cursor, last, whole) = (page.cursor.clone(), page.last, page.whole);
         let (records, estimate) = (page.records, page.estimate);
-        let (next, sweeping) = (cursor.clone(), page.sweep_on.is_some() && !short);
+        let resumes = pulls.resume_at.get(&resource).filter(|_| last && !self.deletes_by_absence(resource));
+        let (next, sweeping) = (resumes.unwrap_or(&cursor).clone(), page.sweep_on.is_some() && !short);
         events.push(Event::PageApplied {
             resource,
             cursor: next,

@@ -31,6 +31,10 @@ pub struct Pulls {
     pub waits: u32,
     /// Cursor of the next page or pass of each resource.
     pub cursors: BTreeMap<Resource, String>,
+    /// Cursors from before a whole pass, at which the pass after it resumes. A whole pass does not report the deletions
+    /// before it, and its last cursor skips them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resume_at: BTreeMap<Resource, String>,
     /// Running whole passes. The processor stores the ids of the records that they contained.
     #[serde(default)]
     pub passes: BTreeMap<Resource, PullPass>,
@@ -275,6 +279,7 @@ impl Pulls {
             pass.announced = pass.announced.or(shown.estimate);
         }
         if shown.last {
+            self.resume_at.remove(&resource);
             self.known.insert(resource);
             self.schedule.pass_ended(at, resource);
         }
@@ -367,9 +372,11 @@ impl Pulls {
     }
 
     /// Discards the progress of reading after a restore, because the EHR has changed since the backup.
-    pub fn forget(&mut self, at: Timestamp) {
+    pub fn forget(&mut self, at: Timestamp, keep_cursors: bool) {
         (self.cycle, self.calling, self.sweep, self.retry_at, self.last_success) = (None, None, None, None, None);
-        self.cursors.clear();
+        for resource in self.cursors.keys().copied().collect::<Vec<_>>() {
+            self.drop_cursor(resource, keep_cursors);
+        }
         self.passes.clear();
         self.known.clear();
         self.deleted.clear();
@@ -380,6 +387,13 @@ impl Pulls {
         self.progress.clear();
         self.schedule = ScheduleRead::default();
         (self.next_cycle, self.again) = (at, false);
+    }
+
+    /// Removes the cursor of a resource, so that the next pass is a whole one. `keep`: reading resumes at it afterwards.
+    pub(super) fn drop_cursor(&mut self, resource: Resource, keep: bool) {
+        if let Some(cursor) = self.cursors.remove(&resource).filter(|_| keep) {
+            self.resume_at.entry(resource).or_insert(cursor);
+        }
     }
 
     /// Ends the current resource of the cycle and resets its failures.

@@ -27,9 +27,9 @@ impl Pulls {
     }
 
     /// Records that a resource is read from its beginning.
-    pub(crate) fn restart_reading(&mut self, resource: Resource) {
+    pub(crate) fn restart_reading(&mut self, resource: Resource, keep_cursor: bool) {
         self.needs_full_pass.remove(&resource);
-        self.cursors.remove(&resource);
+        self.drop_cursor(resource, keep_cursor);
         self.passes.remove(&resource);
         if self.missing.contains_key(&resource) {
             self.confirming.insert(resource);

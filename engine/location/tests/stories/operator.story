@@ -50,6 +50,36 @@ pushed w2 1 written f1
 + cancel_confirmed a1
 expect slot op1 prov1 10:00 30m free
 
+story deletions before the full pass of a retry are read after it
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op2 prov2 10:00 30m patient p1
+wake
+book a2 op1 prov1 11:00 30m patient p2 -> booked a2
+wake
+pushed w0 1 rejected "so it said"
+retry w0 with op1 prov1 11:00 30m patient p2 -> retried w1
+wake
+found w1 1 written f2
+sync
+wake
++ cycle_started
++ read_anew appointments
++ pulling appointments 1 *
+> pull appointments 1 cursor -
+# Staff have deleted a1 meanwhile.
+page appointments 1 cursor c2 last whole -> applied
+| a2 op1 prov1 11:00 30m patient p2
+expect cursor appointments c1
+wake
+sync
+wake
+> pull appointments 2 cursor c1
+page appointments 2 cursor c3 last -> applied
+| deleted a1
+expect slot op2 prov2 10:00 30m free
+
 story a write that was never sent is sent at once
 book a1 op1 prov1 10:00 30m patient p1 new -> booked a1
 wake

@@ -44,6 +44,41 @@ wake
 page appointments 1 cursor c2 last -> applied
 expect slot op1 prov1 10:00 30m free
 
+story deletions since the backup are read after the full pass
+settings pulls=appointments
+wake
+> pull appointments 0 cursor -
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 10:00 30m patient p1
+restored
+restart
+wake
+> pull appointments 1 cursor -
+# The EHR has deleted a1 since the backup: the full pass neither shows nor reports it.
+page appointments 1 cursor c2 last whole -> applied
+expect slot op1 prov1 10:00 30m busy
+expect cursor appointments c1
+wake
+sync
+wake
+> pull appointments 2 cursor c1
+page appointments 2 cursor c3 last -> applied
+| deleted a1
+expect slot op1 prov1 10:00 30m free
+expect cursor appointments c3
+
+story the full passes after a restore show deletions by absence
+settings pulls=appointments!
+wake
+page appointments 0 cursor c1 last whole -> applied
+| a1 op1 prov1 10:00 30m patient p1
+restored
+wake
+> pull appointments 1 cursor -
+page appointments 1 cursor c2 last whole -> applied
+| a2 op2 prov2 10:00 30m patient p2
+expect cursor appointments c2
+
 story write ids that may have been used are skipped
 book a1 op1 prov1 10:00 30m patient p1 -> booked a1
 restored

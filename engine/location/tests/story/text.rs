@@ -293,7 +293,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::DescribeFailed { reason } => format!("describe_failed {reason:?}"),
         Event::DescribeWorked => "describe_worked".into(),
         Event::CycleStarted => "cycle_started".into(),
-        Event::ReadAnew { resource } => format!("read_anew {}", name(*resource)),
+        Event::ReadAnew { resource, .. } => format!("read_anew {}", name(*resource)),
         Event::PullStarted { resource, call, until, asked_at, written: _ } => {
             let prefetched = if asked_at.is_some() { " prefetched" } else { "" };
             format!("pulling {} {call} until {}{prefetched}", name(*resource), at(until))
@@ -342,7 +342,7 @@ pub fn event(now: Timestamp, event: &Event) -> String {
         Event::SyncRequested => "sync_requested".into(),
         Event::ReadRequested { everything: true } => "cycle_requested".into(),
         Event::ReadRequested { everything: false } => "read_requested".into(),
-        Event::Restored { skipped_writes } => format!("restored {skipped_writes}"),
+        Event::Restored { skipped_writes, .. } => format!("restored {skipped_writes}"),
         Event::WriteRestored { write, .. } => format!("write_restored w{write}"),
         Event::GateTurned { gate } => format!("gate {}", show_gate(*gate)),
         Event::PauseTurned { to } => format!("paused {}", show_directions(*to)),
