@@ -111,7 +111,11 @@ pub enum Command {
     /// The time returned by `wake_at` has come.
     Wake,
     /// The clock was set back, during this run or since the previous one.
-    ClockSetBack { by: Millis },
+    ClockSetBack {
+        by: Millis,
+        /// Upcoming appointments that the state lacks, because they counted as past while the clock was ahead.
+        forgotten: Vec<PulledAppointment>,
+    },
     /// Another process, with a different clock, may have started the calls in flight.
     TakenOver,
     /// The process that requested a page ended before the answer came.

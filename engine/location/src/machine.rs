@@ -69,7 +69,7 @@ impl Location {
             Command::RetryWrite(retry) => self.retry_write(cx, retry)?,
             Command::DropWrite { write, failed } => self.drop_write(*write, *failed)?,
             Command::Wake => self.wake(cx),
-            Command::ClockSetBack { by } => Decision::new(Reply::Done, vec![Event::ClockSetBack { by: *by }]),
+            Command::ClockSetBack { by, forgotten } => self.clock_set_back(cx, *by, forgotten),
             Command::TakenOver => self.taken_over(cx),
             Command::ReadInterrupted => self.read_interrupted(cx),
             Command::Restored => self.restored(),

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    AppointmentId, Call, Decision, DecisionContext, Event, HOUR, Holder, Location, OrderingKey, Placement, Slot,
-    Timestamp, WriteId, WriteIntent,
+    AppointmentId, Call, Decision, DecisionContext, Event, HOUR, Holder, Location, Millis, OrderingKey, Placement,
+    Reply, Slot, Timestamp, WriteId, WriteIntent,
     event::{InsertFailure, MoveReason, SLOT_LOST, TOO_LATE},
     random::mix,
     schedule::slots::{Fit, RequestedSlot, fits},
     settings::ConflictRule,
+    sync::page::PulledAppointment,
     writes::{intent::CallKind, queue::Write},
 };
 
@@ -113,6 +114,17 @@ impl Location {
             .min(state.first_expiry.unwrap_or(Timestamp::MAX));
         let last = state.pruned.map_or(Timestamp::MIN, |before| before.plus(keep));
         due.max(last.plus(HOUR))
+    }
+
+    /// Handles a backward step of the clock. Appointments that were pruned too early take their times again. The time of
+    /// the next pruning moves back, too.
+    pub(crate) fn clock_set_back(&self, cx: DecisionContext, by: Millis, forgotten: &[PulledAppointment]) -> Decision {
+        let mut events = vec![Event::ClockSetBack { by }];
+        let before = cx.now.minus(self.settings.pull.keep_past);
+        events.extend(self.state.pruned.filter(|pruned| before < *pruned).map(|_| Event::Pruned { before }));
+        let known_again = |record: &PulledAppointment| Event::AppointmentPulled { record: record.clone(), keep: false };
+        events.extend(forgotten.iter().map(known_again));
+        Decision::new(Reply::Done, events)
     }
 
     /// Applies the conflict rule to a pending booking whose slot staff took. A booking with a write in flight waits for

@@ -16,6 +16,7 @@ pub mod call_changes;
 pub mod call_queue;
 pub mod change_counter;
 mod change_log;
+mod clock_set_back;
 pub mod commands;
 pub mod disk_share;
 pub mod ehr_site;

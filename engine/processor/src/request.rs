@@ -42,11 +42,6 @@ impl Request for Command {
         matches!(self, Command::SyncNow)
     }
 
-    /// Returns `true` for `ClockSetBack`, because a reload compares the clock again.
-    fn ends_with_memory(&self) -> bool {
-        matches!(self, Command::ClockSetBack { .. })
-    }
-
     fn is_long(&self) -> bool {
         matches!(self, Command::Wake)
     }

@@ -75,3 +75,25 @@ at 2026-11-28T08:12
 wake
 > find w0 3 *
 > pull appointments 1 *
+
+story appointments pruned by a clock that was ahead take their times again
+settings pulls=appointments
+wake
+page appointments 0 cursor c1 last -> applied
+| a1 op1 prov1 2026-12-05T10:00 30m patient p1
+at 2027-12-01T08:00
+wake
++ pruned before 2027-11-30T08:00
+expect appointment a1 none
+clock back 365d
+set_back 365d
+| a1 op1 prov1 2026-12-05T10:00 30m patient p1
++ clock_set_back *
++ pruned before 2026-11-30T08:00
++ pulled a1 op1 prov1 2026-12-05T10:00 30m
+expect slot op1 prov1 2026-12-05T10:00 30m busy
+# The next pruning is due at its usual time.
+at 2026-12-06T10:30
+wake
++ pruned before 2026-12-05T10:30
+expect appointment a1 none

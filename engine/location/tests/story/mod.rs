@@ -290,8 +290,10 @@ fn parse(world: &StoryWorld, words: &[String], records: &[&Line]) -> Result<Comm
             Command::DropWrite { write, failed: options.flag("failed") }
         }
         "wake" => Command::Wake,
-        // Follows `clock back 1d`.
-        "set_back" => Command::ClockSetBack { by: length(word(1)?)? },
+        // Follows `clock back 1d`. Lines with `|` are appointments that the state lacks.
+        "set_back" => {
+            Command::ClockSetBack { by: length(word(1)?)?, forgotten: page(world, options, records)?.appointments }
+        }
         "taken_over" => Command::TakenOver,
         "read_interrupted" => Command::ReadInterrupted,
         "restored" => Command::Restored,

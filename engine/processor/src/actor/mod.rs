@@ -49,6 +49,7 @@ use tracing::{Instrument, Span};
 
 use crate::{
     Deps, EngineError, FreeGroups, FreeSlots, LoadError, Processor, Reject,
+    clock_set_back::ClockSetBack,
     disk_share::{self, DiskShare},
     ehr_site::EhrSite,
     error::not_stored,
@@ -376,7 +377,7 @@ impl LocationActor {
         let by = self.set_back();
         if by > 0 {
             tracing::warn!(location = %self.id, seconds = by / SECOND, "the clock was set back; due times are moved back by the same amount");
-            let known = self.attempt(RequestJob::internal(Command::ClockSetBack { by }), TRIES);
+            let known = self.attempt(RequestJob::internal(ClockSetBack { by }), TRIES);
             return Box::pin(known.then(move |known, act, _| match known {
                 Ok(()) => {
                     act.set_back = 0;

@@ -34,6 +34,7 @@ use testing::HookedStore;
 
 use super::*;
 use crate::{
+    clock_set_back::ClockSetBack,
     commands::{AppointmentChange, ChangeAppointment, ChangePatient, ConfirmVisit, PatientChange},
     processor::Deps,
     request::Request,
@@ -337,6 +338,31 @@ async fn visit_moved_by_staff_belongs_to_the_new_location() {
         world.confirm(A).await;
         assert_eq!((world.visit("x"), world.remembers(A, "x")), ((A, true), false), "{story}, and gone");
     }
+}
+
+/// Without them, their times are free once the clock is right again.
+#[tokio::test]
+async fn upcoming_visits_that_a_wrong_clock_forgot_are_known_again() {
+    let mut world = IngestWorld::new(false);
+    world.show(A, visit("x", "pat"));
+    world.show(B, visit("of B", "pat"));
+    world.read(A).await;
+    world.read(B).await;
+    let EhrRecord::Appointment(cancelled) = visit("cancelled", "pat") else { panic!("a visit") };
+    world.show(A, EhrRecord::Appointment(EhrAppointment { cancelled: true, ..cancelled }));
+    world.now = START.plus(30 * DAY);
+    world.show(A, visit("read meanwhile", "pat"));
+    world.read(A).await;
+    world.read(A).await;
+    assert!(!world.remembers(A, "x") && !world.remembers(A, "read meanwhile"));
+
+    world.now = START.plus(DAY / 2);
+    world.turn(A, &ClockSetBack { by: 30 * DAY }).await;
+    assert!(world.remembers(A, "x") && world.remembers(A, "read meanwhile"));
+    assert!(!world.remembers(A, "of B") && !world.remembers(A, "cancelled"));
+    assert_eq!(world.processors[&A].machine.state.pruned, Some(world.now.minus(DAY)));
+    let loaded = Processor::load(world.deps.clone(), LocationId(A)).unwrap();
+    assert!(loaded.machine.state == world.processors[&A].machine.state);
 }
 
 /// Ends the write of a change while the EHR is answering a page request. Asserts that the page is requested again, and
