@@ -39,7 +39,8 @@ pub struct PulledPage {
     pub unmatched: u32,
     /// Appointments reported as deleted that were pruned from the state.
     pub past_deleted: Vec<u64>,
-    /// `true` if another location of the data source may have read newer data since the request.
+    /// `true` if another location of the data source may have read newer data since the request, or if the EHR has
+    /// accepted a write of one of the records since.
     pub outdated: bool,
     /// `true` if the page contains changes or, in a whole pass, records new to the pass.
     pub news: bool,

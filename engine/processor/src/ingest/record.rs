@@ -6,7 +6,7 @@ use location::{
 };
 use records::{
     Appointment, Body, EhrAppointment, EhrOperatory, EhrPatient, EhrRecord, EhrWorkingHour, Operatory, Patient, Record,
-    Scope, WorkingHour, Writeback,
+    Scope, WorkingHour, WriteStatus, Writeback,
     document::{Document, Link},
     references::Invalid,
     schema::{EhrVisitor, rules},
@@ -119,7 +119,19 @@ impl PageIngest<'_, '_, '_> {
 
     /// Writes a record if its content changed. Otherwise its times stay unchanged, too.
     fn put<T: Body>(&mut self, before: Option<&Record<T>>, mut fresh: Record<T>) -> Result<(), Reject> {
-        if fresh.content_changed(before) { self.unit.put(&fresh) } else { Ok(()) }
+        if !fresh.content_changed(before) {
+            return Ok(());
+        }
+        self.page.outdated |= before.is_some_and(|before| self.has_newer_write(before));
+        self.unit.put(&fresh)
+    }
+
+    /// Returns `true` if the EHR has accepted a write of the record, from any location, since the page was requested.
+    /// Times after now are from a clock that was ahead; they would outdate every page.
+    fn has_newer_write<T: Body>(&self, record: &Record<T>) -> bool {
+        let is_written = record.write.as_ref().is_some_and(|write| write.status == WriteStatus::Succeeded);
+        let at = record.last_sync_time.filter(|at| *at <= self.cx.now);
+        is_written && at.is_some_and(|at| self.was_requested_before(at))
     }
 
     fn operatory(&mut self, shown: &EhrOperatory) -> Result<(), IngestError> {

@@ -23,10 +23,11 @@ use query::{
 use records::{
     document::Document,
     ehr::{
-        Description, EhrAppointment, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page as EhrPage, PullAbility,
-        Skipped, Write,
+        Description, EhrAppointment, EhrCoverage, EhrPatient, EhrProvider, EhrRecord, EhrWorkingHour, Page as EhrPage,
+        PullAbility, Skipped, Write,
     },
     record::Record,
+    words::Relation,
 };
 use setup::Setup;
 use store::{MemoryStore, Store, journal, keys::Space};
@@ -35,7 +36,7 @@ use testing::HookedStore;
 use super::*;
 use crate::{
     clock_set_back::ClockSetBack,
-    commands::{AppointmentChange, ChangeAppointment, ChangePatient, ConfirmVisit, PatientChange},
+    commands::{AppointmentChange, ChangeAppointment, ChangePatient, ChangeRecord, ConfirmVisit, PatientChange},
     processor::Deps,
     request::Request,
     testing::{DOCUMENTS, deps, turn},
@@ -406,25 +407,88 @@ async fn page_from_before_a_note_is_read_again() {
     assert_eq!(kept.note.as_deref(), Some("wheelchair"));
 }
 
-/// Changes the patient `pat`, and returns the call of the write.
-async fn changed_patient() -> (IngestWorld, Call) {
+/// Changes the patient `pat` at a location, and returns the call of the write.
+async fn changed_patient(location: u32) -> (IngestWorld, Call) {
     let mut world = IngestWorld::new(false);
     world.show(A, patient("pat"));
     world.read(A).await;
     let pull = |resource| PullAbility { resource, delta: true, deletions_by_absence: false };
     let pulls = [Resource::Patients, Resource::Appointments].map(pull).to_vec();
     let writes = vec!["update-patient".to_owned()];
-    world.processors.get_mut(&A).unwrap().described(Description { pulls, writes, ..Description::default() });
+    world.processors.get_mut(&location).unwrap().described(Description { pulls, writes, ..Description::default() });
     let id = u32::try_from(world.link(Resource::Patients, "pat").id).unwrap();
     let change = PatientChange { email: Some("new@example.com".to_owned()), ..PatientChange::default() };
-    let call = world.turn(A, &ChangePatient { id, change }).await.pop().expect("the change is sent at once");
+    let call = world.turn(location, &ChangePatient { id, change }).await.pop().expect("the change is sent at once");
     (world, call)
+}
+
+/// One location reads the shared records, and each may write them.
+#[tokio::test]
+async fn page_from_before_a_change_of_a_patient_is_read_again() {
+    for location in [A, B] {
+        let (mut world, call) = changed_patient(location).await;
+        let patients = world.begin(A).await.unwrap();
+        let Call::Write { write, attempt, .. } = call else { panic!("a write") };
+        let outcome = Ok(Written { foreign_id: "pat".to_owned(), version: None });
+        world.turn(location, &Command::Pushed { write, attempt, outcome }).await;
+        let email = |world: &IngestWorld| {
+            let kept: Record<records::Patient> = world.document(1, world.link(Resource::Patients, "pat").id);
+            kept.email.clone()
+        };
+
+        let older = EhrPage { records: vec![patient("pat")], ..last() };
+        let again = world.answer(A, &patients, older.clone()).await.unwrap();
+        assert!(matches!(again, Call::Pull { resource: Resource::Patients, .. }), "{again:?}");
+        assert_eq!(email(&world).as_deref(), Some("new@example.com"));
+
+        // A page that was requested after the write shows a later change by staff.
+        world.answer(A, &again, older).await;
+        assert_eq!(email(&world), None);
+    }
+}
+
+#[tokio::test]
+async fn page_from_before_a_removal_does_not_restore_the_record() {
+    let mut world = IngestWorld::new(false);
+    let pulls = vec![PullAbility { resource: Resource::Coverages, delta: true, deletions_by_absence: false }];
+    let writes = vec!["delete-coverage".to_owned()];
+    world.processors.get_mut(&A).unwrap().described(Description { pulls, writes, ..Description::default() });
+    let coverage = EhrRecord::Coverage(EhrCoverage {
+        id: "cov".into(),
+        patient: "pat".into(),
+        plan: "plan".into(),
+        subscriber: None,
+        relation: Relation::Oneself,
+        priority: None,
+        subscriber_name: None,
+        subscriber_date_of_birth: None,
+        subscriber_number: None,
+        effective_date: None,
+        expiration_date: None,
+        insurance_type: None,
+        active: true,
+        extra: Vec::new(),
+    });
+    world.show(A, coverage.clone());
+    world.read(A).await;
+    let id = world.link(Resource::Coverages, "cov").id;
+    let asked = world.begin(A).await.unwrap();
+    let call = world.turn(A, &ChangeRecord::<records::Coverage> { id, body: None }).await.pop();
+    let Some(Call::Write { write, attempt, .. }) = call else { panic!("the removal is sent at once: {call:?}") };
+    let outcome = Ok(Written { foreign_id: "cov".to_owned(), version: None });
+    world.turn(A, &Command::Pushed { write, attempt, outcome }).await;
+
+    let older = EhrPage { records: vec![coverage], ..last() };
+    let again = world.answer(A, &asked, older).await;
+    assert!(matches!(again, Some(Call::Pull { resource: Resource::Coverages, .. })), "{again:?}");
+    let kept: Record<records::Coverage> = world.document(SOURCE, id);
+    assert!(kept.deleted_at.is_some());
 }
 
 /// Changes a patient whom staff delete before the change is written, and reads the deletion. Returns the call of the
 /// write.
 async fn deleted_before_a_write() -> (IngestWorld, Call) {
-    let (mut world, call) = changed_patient().await;
+    let (mut world, call) = changed_patient(A).await;
     let page = EhrPage { deleted: vec!["pat".to_owned()], ..last() };
     world.pages.entry((A, Resource::Patients)).or_default().push_back(page);
     world.read(A).await;
@@ -452,7 +516,7 @@ async fn record_restored_during_a_pending_change_is_not_deleted() {
 
 #[tokio::test]
 async fn social_security_number_is_kept_until_its_write_is_sent() {
-    let (mut world, call) = changed_patient().await;
+    let (mut world, call) = changed_patient(A).await;
     let id = u32::try_from(world.link(Resource::Patients, "pat").id).unwrap();
     let change = PatientChange { ssn: Some("078051120".to_owned()), ..PatientChange::default() };
     world.turn(A, &ChangePatient { id, change }).await;

@@ -41,6 +41,7 @@ impl Projection<'_, '_> {
                     self.unit.forget_merge_base::<Record<Patient>>(institution, id);
                 }
                 self.unit.change::<Record<Patient>>(institution, id, |record| {
+                    record.last_sync_time = Some(now);
                     if last {
                         record.ssn = None;
                         record.write = Some(RecordWrite::succeeded());
