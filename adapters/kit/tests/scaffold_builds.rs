@@ -84,10 +84,10 @@ fn a_new_adapter_builds_once_and_again_after_a_change() {
         fs::copy(source.path(), dir.join("src").join(source.file_name())).unwrap();
     }
     let tables = fs::read_to_string(&source).unwrap();
-    let (looks, handlers) = ("Practice::look_up).looking_first()", tables.matches("Handler::").count());
-    let looking = tables.replace("Practice::look_up)", looks).replace(
-        "            Practice::look_up,\n        )",
-        "            Practice::look_up,\n        ).looking_first()",
+    let (looks, handlers) = ("Practice::find_write).looking_first()", tables.matches("Handler::").count());
+    let looking = tables.replace("Practice::find_write)", looks).replace(
+        "            Practice::find_write,\n        )",
+        "            Practice::find_write,\n        ).looking_first()",
     );
     assert_eq!((looking.matches(".looking_first()").count(), handlers), (4 + 2, 4), "{looking}");
     fs::write(&source, looking).unwrap();

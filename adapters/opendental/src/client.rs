@@ -82,8 +82,8 @@ impl Client {
         Ok(Rows { full: rows.len() >= asked as usize || rows.len() == REMOTE_PAGE, rows, now })
     }
 
-    /// Reads a list to its end, in pages that overlap by a row. If that row has moved, another one may have been missed.
-    /// Returns `None` if the list has too many rows.
+    /// Reads a list to its end, in pages that overlap by a row. If that row has moved, another one may have been
+    /// missed. Returns `None` if the list has too many rows.
     pub fn walk<T: Row>(&self, path: &str, query: &[Parameter]) -> Result<Option<Vec<T>>, Refused> {
         let (mut found, mut read, mut last) = (Vec::new(), 0_u64, None::<Value>);
         for _ in 0..MAX_PAGES {

@@ -246,8 +246,8 @@ pub fn fault_of_error(error: Error, reads: bool) -> Fault {
 }
 
 /// Maps a response other than 200 to 299 to a fault. 401 and 403: unauthorized. 408, 425, 429, and 503 with
-/// `Retry-After`: not done, try again. 501: unsupported. Redirects and other 5xx: a read is tried again, a write may have
-/// happened. The rest: rejected.
+/// `Retry-After`: not done, try again. 501: unsupported. Redirects and other 5xx: a read is tried again, a write may
+/// have happened. The rest: rejected.
 pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     let status = answer.status;
     let after = retry_after(answer);
@@ -264,8 +264,8 @@ pub fn fault_of_status(answer: &Response, reads: bool) -> Fault {
     }
 }
 
-/// Returns the seconds of a `Retry-After` header, which contains a number or a date. A longer wait than the contract can
-/// represent is its longest.
+/// Returns the seconds of a `Retry-After` header, which contains a number or a date. A longer wait than the contract
+/// can represent is its longest.
 pub fn retry_after(answer: &Response) -> Option<u32> {
     let value = answer.header("retry-after")?.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -185,7 +185,7 @@ pub enum Event {
     /// need confirmation.
     ReadAnew {
         resource: Resource,
-        /// `true` if the pass after it resumes at the present cursor, because only that one reports the deletions since.
+        /// `true` if the pass after it resumes at the present cursor, because only that one reports later deletions.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keep_cursor: bool,
     },

@@ -116,8 +116,8 @@ impl Location {
         due.max(last.plus(HOUR))
     }
 
-    /// Handles a backward step of the clock. Appointments that were pruned too early take their times again. The time of
-    /// the next pruning moves back, too.
+    /// Handles a backward step of the clock. Appointments that were pruned too early take their times again. The time
+    /// of the next pruning moves back, too.
     pub(crate) fn clock_set_back(&self, cx: DecisionContext, by: Millis, forgotten: &[PulledAppointment]) -> Decision {
         let mut events = vec![Event::ClockSetBack { by }];
         let before = cx.now.minus(self.settings.pull.keep_past);

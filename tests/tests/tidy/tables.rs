@@ -154,6 +154,7 @@ pub const TOOLS: &[Tool] = &[
             "engine/adapter-host",
             "adapters/conformance/src",
             "engine/processor/src",
+            "engine/query/src/index/state.rs",
             "engine/src/audit_follower.rs",
             "engine/src/cluster.rs",
             "engine/src/ehr_hints.rs",

@@ -115,8 +115,8 @@ impl Location {
         self.start_pass(cx, cycle, plan.resource, decision);
     }
 
-    /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed. If the EHR reports
-    /// deletions, the pass after a whole one resumes at the cursor from before it.
+    /// Starts a pass at the cursor of the previous one, or at the beginning if a whole pass is needed. If the EHR
+    /// reports deletions, the pass after a whole one resumes at the cursor from before it.
     fn start_pass(&self, cx: DecisionContext, cycle: &Cycle, resource: Resource, decision: &mut Decision) {
         let pulls = &self.state.pulls;
         let mut cursor = pulls.cursors.get(&resource).cloned();

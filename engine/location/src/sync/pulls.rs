@@ -389,7 +389,8 @@ impl Pulls {
         (self.next_cycle, self.again) = (at, false);
     }
 
-    /// Removes the cursor of a resource, so that the next pass is a whole one. `keep`: reading resumes at it afterwards.
+    /// Removes the cursor of a resource, so that the next pass is a whole one. With `keep`, reading resumes at it
+    /// afterwards.
     pub(super) fn drop_cursor(&mut self, resource: Resource, keep: bool) {
         if let Some(cursor) = self.cursors.remove(&resource).filter(|_| keep) {
             self.resume_at.entry(resource).or_insert(cursor);
