@@ -8,6 +8,7 @@ use adapter_sdk::{
     AppointmentChange, Fault, Receipt, clock,
     records::Appointment,
     spans::{Span, overlap},
+    time::plus_days,
     warn,
 };
 use serde_json::Value;
@@ -18,7 +19,7 @@ use crate::{
     revision::{self, BundleEntries},
     settings::Settings,
     slots,
-    time::instant_or_date,
+    time::{instant, instant_or_date},
     windows,
 };
 
@@ -191,21 +192,20 @@ fn current(a: &Appointment, read: &responses::Appointment) -> Result<(), Fault> 
 
 /// Checks for conflicts, because FHIR servers accept overlapping appointments in one room. A conflict created after
 /// this check appears at the next pull. A practitioner may work in two rooms, so only an appointment without a room
-/// conflicts with the practitioner's. An unreadable appointment is assumed to overlap if it can.
+/// conflicts with the practitioner's. An appointment without readable times is assumed to overlap if it can.
 fn check_conflicts(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
     let Some(room) = &a.operatory else { return Ok(()) };
     let actors = [Some(format!("Location/{room}")), a.provider.as_ref().map(|id| format!("Practitioner/{id}"))];
     let actors: Vec<String> = actors.into_iter().flatten().collect();
     let near = client::all(settings, "Appointment", &requests::appointments_near(&actors, a.start, a.end))?;
-    let mut timed = near.clone();
-    enrich::slots_of(settings, &mut timed)?;
-    for (other, timed) in near.iter().zip(timed).filter(|(other, _)| client::text(other, "id") != a.id) {
-        let read = map::read(timed).unwrap_or_else(|_| responses::Appointment {
-            status: client::text(other, "status").to_owned(),
-            ..responses::Appointment::default()
-        });
-        let span = map::span(&read).ok();
-        if !read.takes_time() || !span.or_else(|| widest_span(other)).is_some_and(|at| overlap(at, (a.start, a.end))) {
+    let others = near.into_iter().filter(|other| client::text(other, "id") != a.id && read_times(other).takes_time());
+    let (mut others, mut untimed): (Vec<Value>, Vec<Value>) =
+        others.partition(|other| map::span(&read_times(other)).is_ok());
+    enrich::slots_of(settings, &mut untimed)?;
+    others.append(&mut untimed);
+    for other in others {
+        let span = map::span(&read_times(&other)).ok();
+        if !span.or_else(|| widest_span(&other)).is_some_and(|at| overlap(at, (a.start, a.end))) {
             continue;
         }
         let conflict = |who: &str| {
@@ -214,15 +214,27 @@ fn check_conflicts(settings: &Settings, a: &Appointment) -> Result<(), Fault> {
                 None => format!("an appointment of the {who} cannot be read"),
             }))
         };
-        let rooms = present(other, "Location");
+        let rooms = present(&other, "Location");
         if rooms.contains(room) {
             return conflict("operatory");
         }
-        if rooms.is_empty() && a.provider.as_ref().is_some_and(|id| present(other, "Practitioner").contains(id)) {
+        if rooms.is_empty() && a.provider.as_ref().is_some_and(|id| present(&other, "Practitioner").contains(id)) {
             return conflict("practitioner");
         }
     }
     Ok(())
+}
+
+/// Returns status and times of an appointment, also if other parts of it cannot be read.
+fn read_times(appointment: &Value) -> responses::Appointment {
+    let text = |field: &str| appointment[field].as_str().map(str::to_owned);
+    responses::Appointment {
+        status: text("status").unwrap_or_default(),
+        start: text("start"),
+        end: text("end"),
+        minutes_duration: appointment["minutesDuration"].as_i64(),
+        ..responses::Appointment::default()
+    }
 }
 
 /// Returns the participants of a type who have not declined, also of an appointment that cannot be read.
@@ -232,9 +244,14 @@ fn present(appointment: &Value, resource_type: &str) -> Vec<String> {
     there.filter_map(|participant| Reference::from_value(&participant["actor"]).id_of(resource_type)).collect()
 }
 
-/// Returns the longest possible span of an appointment that cannot be read; `None` without a start.
+/// Returns the longest possible span of an appointment whose times cannot be read: to the end of its local day. `None`
+/// without a start.
 fn widest_span(appointment: &Value) -> Option<Span> {
-    let start = &appointment["start"];
-    let from = start.as_str().and_then(instant_or_date);
-    (!start.is_null()).then(|| from.map_or((i64::MIN, i64::MAX), |from| (from, from + requests::LONGEST)))
+    let read = read_times(appointment);
+    let Some(start) = read.start.as_deref().and_then(instant_or_date) else {
+        return (!appointment["start"].is_null()).then_some((i64::MIN, i64::MAX));
+    };
+    let end = read.end.as_deref().and_then(instant).map(|end| end.max(start + 1));
+    let next_day = || instant_or_date(&plus_days(&clock::date(start), 1));
+    Some((start, end.or_else(next_day).unwrap_or(i64::MAX)))
 }

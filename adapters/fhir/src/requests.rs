@@ -22,7 +22,7 @@ use crate::{
 
 pub const MEDIA_TYPE: &str = "application/fhir+json";
 /// Maximum duration of an appointment in seconds; limits the search for overlaps.
-pub const LONGEST: i64 = 24 * 3_600;
+const LONGEST: i64 = 24 * 3_600;
 
 pub fn read(resource_type: &str, id: &str) -> String {
     format!("/{resource_type}/{}", encode(id))

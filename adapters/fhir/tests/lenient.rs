@@ -2,7 +2,7 @@
 //! skipped, never treated as deleted.
 
 use crate::server::Server;
-use adapter_sdk::{Adapter, AppointmentChange, Fault, Record, Resource, Write, records, time::instant_of};
+use adapter_sdk::{Adapter, AppointmentChange, Fault, Receipt, Record, Resource, Write, records, time::instant_of};
 use fhir_adapter::Fhir;
 use serde_json::{Map, Value, json};
 
@@ -194,39 +194,58 @@ fn an_appointment_that_cannot_be_read_is_skipped_and_not_deleted() {
     }
 }
 
+/// Books the room this many minutes after 15:00 UTC.
+fn book(server: &Server, minutes: i64) -> Result<Receipt, Fault> {
+    let start = instant_of("2026-12-01T15:00:00Z").unwrap() + minutes * 60;
+    let booking = records::Appointment {
+        patient: Some("p".into()),
+        operatory: Some("room".into()),
+        start,
+        end: start + 1_800,
+        ..records::Appointment::default()
+    };
+    let change = AppointmentChange { appointment: booking, reason: None };
+    server.run(|| Fhir::push("k".into(), Write::CreateAppointment(change)))
+}
+
 /// It may occupy the time, so a booking there would be the second one in the room.
 #[test]
 fn a_booking_at_the_time_of_an_unreadable_appointment_is_rejected() {
-    let book = |broken: &Value, days: i64| {
-        let start = instant_of("2026-12-01T15:00:00Z").unwrap() + days * 86_400;
-        let booking = records::Appointment {
-            patient: Some("p".into()),
-            operatory: Some("room".into()),
-            start,
-            end: start + 1_800,
-            ..records::Appointment::default()
-        };
-        let change = AppointmentChange { appointment: booking, reason: None };
-        let server = practice([appointment("a", broken)]);
-        server.run(|| Fhir::push("k".into(), Write::CreateAppointment(change)))
-    };
+    let book = |broken: &Value, minutes: i64| book(&practice([appointment("a", broken)]), minutes);
     for broken in [
         json!({"end": null}),
         json!({"end": "10:30 PM"}),
-        json!({"serviceType": "check-up"}),
+        json!({"end": "2026-12-01T15:00:00Z"}),
         json!({"start": "2026-12-01"}),
         json!({"start": 1_796_000_000}),
     ] {
         let refused = Err(Fault::rejected("an appointment of the operatory cannot be read"));
         assert_eq!(book(&broken, 0), refused, "{broken}");
     }
-    // It has no time, takes none, or ends on another day.
-    for (other, days) in [
+    let occupied = Err(Fault::rejected("the operatory is occupied at that time"));
+    assert_eq!(book(&json!({"serviceType": "check-up"}), 0), occupied);
+    // It has no time, takes none, or ends earlier: after 30 minutes, at its start, or on its day.
+    for (other, minutes) in [
         (json!({"status": "pending", "start": null, "end": null}), 0),
         (json!({"status": "cancelled", "serviceType": "check-up"}), 0),
-        (json!({"end": null}), 2),
+        (json!({"serviceType": "check-up"}), 30),
+        (json!({"end": "2026-12-01T15:00:00Z"}), 30),
+        (json!({"end": null}), 18 * 60),
     ] {
-        assert!(book(&other, days).is_ok(), "{other}");
+        assert!(book(&other, minutes).is_ok(), "{other}");
+    }
+}
+
+#[test]
+fn a_booking_reads_the_slots_only_of_appointments_without_times() {
+    let slot = json!({"resourceType": "Slot", "id": "s", "status": "busy", "schedule": {"reference": "Schedule/sch"},
+        "start": "2026-12-01T15:00:00Z", "end": "2026-12-01T15:30:00Z"});
+    for (end, read) in [(json!(null), true), (json!("2026-12-01T15:30:00Z"), false)] {
+        let other = appointment("a", &json!({"slot": [{"reference": "Slot/s"}], "end": end}));
+        let server = practice([other, slot.clone()]);
+        assert!(book(&server, 30).is_ok());
+        let requests = server.0.borrow().requests.clone();
+        assert_eq!(requests.iter().any(|request| request.starts_with("GET /Slot")), read, "{requests:?}");
     }
 }
 
