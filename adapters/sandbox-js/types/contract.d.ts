@@ -783,7 +783,7 @@ export interface Patient {
   workPhone: string | null;
   /** Extension of the work phone. */
   workPhoneExtension: string | null;
-  /** The number of an EHR that keeps one number without a type. Never in a write that creates a patient. */
+  /** The number of an EHR that keeps one number without a type. A new patient has it only next to a cell phone. */
   primaryPhone: string | null;
   /** Postal address. */
   address: Address | null;

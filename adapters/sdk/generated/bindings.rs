@@ -740,7 +740,7 @@ pub home_phone: Option<_rt::String>,
 pub work_phone: Option<_rt::String>,
 /// Extension of the work phone.
 pub work_phone_extension: Option<_rt::String>,
-/// The number of an EHR that keeps one number without a type. Never in a write that creates a patient.
+/// The number of an EHR that keeps one number without a type. A new patient has it only next to a cell phone.
 pub primary_phone: Option<_rt::String>,
 /// Postal address.
 pub address: Option<Address>,
