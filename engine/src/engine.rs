@@ -25,7 +25,7 @@ use query::{
     lists::Lists,
     retention,
 };
-use records::{AdapterState, AdapterStatus, Ehr, SyncState};
+use records::{AdapterState, AdapterStatus, Ehr, SyncState, sync_state::DAMAGED};
 use runtime::{Metrics, clock, metrics::Numbers, zones};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::task::JoinHandle;
@@ -424,19 +424,22 @@ impl Engine {
         self.send(location, CancelAppointment { appointment, reason, by_rules: false, channel: None }).await
     }
 
-    /// Returns the read and write status of a location. One with damaged records is red, with its last known numbers.
+    /// Returns the read and write status of a location. One that cannot be loaded until an operator acts is red, with
+    /// its last known numbers.
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
-        let state = match self.directory.query(location, |reply| LocationMessage::SyncState { reply }).await {
-            Err(EngineError::Damaged) => {
-                let known = self.metrics.locations.health(location);
-                SyncState {
-                    last_sync: known.last_read,
-                    schedule_as_of: known.schedule_as_of,
-                    queued: known.queued,
-                    oldest_queued: known.oldest_write,
-                    ..SyncState::damaged(known.damaged_since.unwrap_or_else(clock::now))
-                }
+        let unloadable = |reason: &str| {
+            let known = self.metrics.locations.health(location);
+            SyncState {
+                last_sync: known.last_read,
+                schedule_as_of: known.schedule_as_of,
+                queued: known.queued,
+                oldest_queued: known.oldest_write,
+                ..SyncState::unloadable(known.unloadable_since.unwrap_or_else(clock::now), reason)
             }
+        };
+        let state = match self.directory.query(location, |reply| LocationMessage::SyncState { reply }).await {
+            Err(EngineError::Damaged) => unloadable(DAMAGED),
+            Err(EngineError::OtherSource(why)) => unloadable(&why),
             state => state?,
         };
         let adapter = self.location(location).and_then(|setup| self.connections.adapter(&setup));

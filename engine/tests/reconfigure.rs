@@ -295,7 +295,7 @@ async fn location_is_not_served_by_a_start_with_another_data_source() {
     let own = [(PLACE, &here), (OTHER, &other)].map(|(id, ehr)| (id, ehr.clone() as Arc<dyn Ehr>));
     let parts = Parts { own: own.into_iter().collect(), ..parts(&store) };
     let engine = Engine::start(with(both(), PLACE, |place| place.source = Some(2)), parts).await.unwrap();
-    assert!(matches!(engine.send(PLACE, plan()).await, Err(EngineError::OtherSource { .. })));
+    assert!(matches!(engine.send(PLACE, plan()).await, Err(EngineError::OtherSource(_))));
     let state = engine.sync_state(PLACE).await.unwrap();
     let why = state.read_reason.clone().unwrap();
     assert!(why.contains("it has records of data source 1") && state.write_reason.as_ref() == Some(&why), "{why}");

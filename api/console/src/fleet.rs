@@ -157,7 +157,7 @@ impl LocationSummary {
     fn light(&self, problem: impl Fn(&LocationHealth) -> &Option<String>) -> Badge {
         let is_here = self.is_active() && self.node.is_none();
         match &self.health {
-            Some(health) if is_here && health.damaged_since.is_some() => Badge::bad("red"),
+            Some(health) if is_here && health.unloadable_since.is_some() => Badge::bad("red"),
             _ if self.has_no_ehr() => Badge::plain("No EHR"),
             _ if !self.is_active() => Badge::plain("inactive"),
             _ if self.node.is_some() => Badge::plain("see its node"),

@@ -11,7 +11,10 @@ use actix_web::{
 use api::server;
 use audit::{Filter, Rules, Trail};
 use engine::{
-    records::{ehr::Resource, sync_state::DAMAGED},
+    records::{
+        ehr::Resource,
+        sync_state::{DAMAGED, OTHER_SOURCE},
+    },
     setup::Setup,
 };
 use framework::{
@@ -282,16 +285,21 @@ async fn red_locations_name_their_problem() {
 }
 
 #[actix_web::test]
-async fn damaged_locations_are_red_and_link_to_the_runbook() {
+async fn locations_that_cannot_be_loaded_are_red_and_link_to_the_runbook() {
     for location in [SECOND, BARE] {
-        let (world, _folder) = watched(world_damaged(location).await);
-        let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
-        let page = browser.page(&format!("/console/locations/{location}")).await;
-        let fleet = browser.page("/console?state=red").await;
-        assert!(fleet.contains("1 to 1 of 1"), "{fleet}");
-        for shown in [page, fleet] {
-            assert!(shown.contains(DAMAGED) && shown.contains("badge bad"), "{shown}");
-            assert!(shown.contains("/console/docs/runbooks#the-store-or-a-location-is-damaged"), "{shown}");
+        for (world, reason, heading) in [
+            (world_damaged(location).await, DAMAGED, "the-store-or-a-location-is-damaged"),
+            (world_of_other_source(location).await, OTHER_SOURCE, "a-location-has-another-data-source"),
+        ] {
+            let (world, _folder) = watched(world);
+            let browser = ConsoleBrowser::signed_in(&world, VIEWER).await;
+            let page = browser.page(&format!("/console/locations/{location}")).await;
+            let fleet = browser.page("/console?state=red").await;
+            assert!(fleet.contains("1 to 1 of 1"), "{fleet}");
+            for shown in [page, fleet] {
+                assert!(shown.contains(reason) && shown.contains("badge bad"), "{shown}");
+                assert!(shown.contains(&format!("/console/docs/runbooks#{heading}")), "{shown}");
+            }
         }
     }
 }

@@ -23,7 +23,11 @@ use endpoints::{
 };
 use engine::{
     Engine, Parts,
-    records::{ehr::Ehr, sync_state::DAMAGED},
+    records::{
+        document::DocumentKind,
+        ehr::Ehr,
+        sync_state::{DAMAGED, OTHER_SOURCE},
+    },
     setup::{
         DataSource, EngineRules, Environment, Institution, LocationSetup, LocationStatus, Setup, WorkstationAccess,
         country::CountryCode,
@@ -183,6 +187,15 @@ pub async fn world_damaged(location: u32) -> ApiWorld {
     world_on_store(Arc::new(store)).await
 }
 
+/// Starts a world in which the records of a location are of another data source than the configured one.
+pub async fn world_of_other_source(location: u32) -> ApiWorld {
+    let (store, mut site) = (MemoryStore::new(), Batch::new());
+    let key = engine::store::keys::record(DocumentKind::EhrSite.byte(), 0, location.into());
+    site.put(key, br#"{"source":99}"#.to_vec());
+    store.commit(site).await.unwrap();
+    world_on_store(Arc::new(store)).await
+}
+
 /// Starts a world on a persistent store with its keys in a file.
 pub async fn world_kept_in(setup: Setup, store: Arc<dyn Store>, key_file: PathBuf) -> ApiWorld {
     let parts = Parts { key_file: Some(key_file), ..Parts::new(store, RecordViews::shared()) };
@@ -250,7 +263,8 @@ async fn world_unread_set_up(mut setup: Setup, ehrs: impl IntoIterator<Item = (u
 async fn pulled(engine: &Engine, location: LocationId) {
     until("the first read cycle", async || {
         let state = engine.sync_state(location).await.unwrap();
-        state.last_sync.is_some() || state.read_reason.as_deref() == Some(DAMAGED)
+        let is_unloadable = |why: &String| why == DAMAGED || why.starts_with(OTHER_SOURCE);
+        state.last_sync.is_some() || state.read_reason.as_ref().is_some_and(is_unloadable)
     })
     .await;
 }

@@ -1,9 +1,8 @@
 //! Errors of a location. Refusals, damage, conflicts, overload and faults stay distinct up to the caller.
 
-use location::{Decision, LocationId, Refusal, Resource, Timestamp};
+use location::{Decision, LocationId, Refusal, Resource};
 use query::lists::ListError;
 use records::references::Missing;
-use runtime::clock;
 use store::{CommitError, StoreError, counters::IdError, journal};
 
 use crate::precondition::PreconditionError;
@@ -39,8 +38,8 @@ pub enum EngineError {
     #[error("the location's records are damaged; an operator has to restore them")]
     Damaged,
     /// The location is not served until the operator configures its former data source again.
-    #[error("{why}")]
-    OtherSource { why: String, since: Timestamp },
+    #[error("{0}")]
+    OtherSource(String),
     #[error("the adapter of the location is being prepared")]
     AdapterPreparing,
     #[error("the adapter of the location was rejected; operator action required")]
@@ -141,7 +140,7 @@ impl From<LoadError> for EngineError {
             LoadError::Store(error) | LoadError::Journal(journal::JournalError::Store(error)) => error.into(),
             LoadError::Journal(_) | LoadError::Record { .. } => EngineError::Damaged,
             LoadError::Unknown => EngineError::UnknownLocation,
-            LoadError::OtherSource(why) => EngineError::OtherSource { why, since: clock::now() },
+            LoadError::OtherSource(why) => EngineError::OtherSource(why),
         }
     }
 }

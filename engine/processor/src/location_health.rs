@@ -23,7 +23,7 @@ pub(crate) fn summarize(machine: &Location, now: Timestamp) -> LocationHealth {
         read_problem,
         write_problem,
         skipped,
-        damaged_since: None,
+        unloadable_since: None,
     }
 }
 

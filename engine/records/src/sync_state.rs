@@ -223,9 +223,9 @@ impl SyncState {
         }
     }
 
-    /// Creates the status of a location with damaged records.
-    pub fn damaged(since: Timestamp) -> SyncState {
-        let reason = || Some(DAMAGED.to_owned());
+    /// Creates the status of a location that cannot be loaded until an operator acts.
+    pub fn unloadable(since: Timestamp, reason: &str) -> SyncState {
+        let reason = || Some(reason.to_owned());
         let (read_reason, write_reason) = (reason(), reason());
         SyncState { read_at: since, read_reason, write_at: since, write_reason, ..SyncState::default() }
     }
@@ -237,8 +237,8 @@ impl SyncState {
         (reason(read), reason(write))
     }
 
-    /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works. Damage remains
-    /// the reason, because it does not end when the adapter is ready.
+    /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works. Damage and
+    /// another data source remain the reason, because they do not end when the adapter is ready.
     pub fn through(mut self, adapter: Option<AdapterState>) -> SyncState {
         let problem = adapter.as_ref().and_then(|adapter| match adapter.status {
             AdapterStatus::Ready => None,
@@ -247,18 +247,12 @@ impl SyncState {
                 Some(format!("{ADAPTER_REFUSED}: {}", adapter.reason.as_deref().unwrap_or_default()))
             }
         });
-        if let Some(problem) = problem.filter(|_| self.read_reason.as_deref() != Some(DAMAGED)) {
+        let cause = self.read_reason.as_deref().map(Cause::from_reason);
+        if let Some(problem) = problem.filter(|_| !matches!(cause, Some(Cause::Damaged | Cause::OtherSource))) {
             (self.read_ok, self.write_ok) = (false, false);
             (self.read_reason, self.write_reason) = (Some(problem.clone()), Some(problem));
         }
         self.adapter = adapter;
-        self
-    }
-
-    /// Marks a location that is not served: neither reading nor writing works since `since`.
-    pub fn not_served(mut self, since: Timestamp, reason: &str) -> SyncState {
-        (self.read_ok, self.read_at, self.read_reason) = (false, since, Some(reason.to_owned()));
-        (self.write_ok, self.write_at, self.write_reason) = (false, since, Some(reason.to_owned()));
         self
     }
 
@@ -471,6 +465,16 @@ impl Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reason_of_a_location_that_cannot_be_loaded_remains_without_its_adapter() {
+        let (name, status) = ("any".to_owned(), AdapterStatus::Preparing);
+        let adapter = AdapterState { name, status, version: None, sha256: None, reason: None };
+        for reason in [DAMAGED, OTHER_SOURCE] {
+            let state = SyncState::unloadable(Timestamp(1), reason).through(Some(adapter.clone()));
+            assert_eq!(state.read_reason.as_deref(), Some(reason));
+        }
+    }
 
     #[test]
     fn reasons_map_to_their_causes() {

@@ -97,8 +97,8 @@ pub struct Metrics {
     pub webhooks_failed: MetricCounter,
 }
 
-/// The status of a location after its last turn, or after a load that found damage. Nothing else changes it, so it
-/// stays valid when the location leaves memory.
+/// The status of a location after its last turn, or after a load that found damage or another data source. Nothing else
+/// changes it, so it stays valid when the location leaves memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LocationHealth {
     /// Unfinished writes.
@@ -115,8 +115,8 @@ pub struct LocationHealth {
     pub write_problem: Option<String>,
     /// Records of the EHR that could not be read when last shown.
     pub skipped: u64,
-    /// Time since which the stored records are known to be damaged.
-    pub damaged_since: Option<Timestamp>,
+    /// Time since which the location cannot be loaded: its records are damaged, or of another data source.
+    pub unloadable_since: Option<Timestamp>,
 }
 
 /// The status of all locations that have been in memory.
@@ -128,11 +128,11 @@ impl Locations {
         self.0.lock().insert(location, health);
     }
 
-    /// Notes that the records of a location are damaged. Its last known numbers remain.
-    pub fn note_damage(&self, location: LocationId, reason: &str, now: Timestamp) {
+    /// Notes that a location cannot be loaded until an operator acts. Its last known numbers remain.
+    pub fn note_unloadable(&self, location: LocationId, reason: &str, now: Timestamp) {
         let mut all = self.0.lock();
         let health = all.entry(location).or_default();
-        health.damaged_since = health.damaged_since.or(Some(now));
+        health.unloadable_since = health.unloadable_since.or(Some(now));
         (health.read_problem, health.write_problem) = (Some(reason.to_owned()), Some(reason.to_owned()));
     }
 
@@ -280,15 +280,15 @@ mod tests {
     }
 
     #[test]
-    fn damaged_locations_are_red_since_the_first_failed_load_and_keep_their_numbers() {
+    fn unloadable_locations_are_red_since_the_first_failed_load_and_keep_their_numbers() {
         let metrics = Metrics::default();
         metrics.locations.note(LocationId(1), LocationHealth { queued: 2, ..LocationHealth::default() });
         for at in [1, 2] {
-            metrics.locations.note_damage(LocationId(1), "it is damaged", Timestamp(at));
+            metrics.locations.note_unloadable(LocationId(1), "it is damaged", Timestamp(at));
         }
         let numbers = metrics.numbers(Timestamp(3), |_| true);
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing, numbers.writes_queued), (1, 1, 2));
-        assert_eq!(metrics.locations.health(LocationId(1)).damaged_since, Some(Timestamp(1)));
+        assert_eq!(metrics.locations.health(LocationId(1)).unloadable_since, Some(Timestamp(1)));
         metrics.locations.note(LocationId(1), LocationHealth::default());
         assert_eq!(metrics.numbers(Timestamp(3), |_| true).locations_not_reading, 0);
     }

@@ -17,8 +17,8 @@ const ENDED: usize = 20;
 
 pub(super) struct WriteQueue {
     pub waiting: Vec<Write>,
-    /// The pending writes cannot be read, because the records of the location are damaged.
-    pub is_damaged: bool,
+    /// The pending writes cannot be read, because the location cannot be loaded.
+    pub is_unreadable: bool,
     /// Number of pending writes that are not shown.
     pub more: usize,
     /// Failed writes that wait for an operator, newest first.
@@ -48,8 +48,8 @@ impl WriteQueue {
         now: Timestamp,
     ) -> Result<WriteQueue, ConsoleError> {
         let engine = &visit.api.engine;
-        let (waiting, is_damaged) = match engine.unfinished_writes(location.id).await {
-            Err(EngineError::Damaged) => (Vec::new(), true),
+        let (waiting, is_unreadable) = match engine.unfinished_writes(location.id).await {
+            Err(EngineError::Damaged | EngineError::OtherSource(_)) => (Vec::new(), true),
             waiting => (waiting?, false),
         };
         let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
@@ -59,7 +59,7 @@ impl WriteQueue {
         Ok(WriteQueue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
-            is_damaged,
+            is_unreadable,
             failed: failed.iter().map(row).collect(),
             ended: ended.iter().filter(|it| !it.needs_operator()).map(row).collect(),
         })

@@ -275,7 +275,7 @@ impl From<EngineError> for ApiError {
             EngineError::Moved => Failure::LocationMoved,
             EngineError::AdapterPreparing => Failure::AdapterPreparing,
             EngineError::AdapterRefused => Failure::AdapterRefused,
-            EngineError::OtherSource { .. } => Failure::DataSourceChanged,
+            EngineError::OtherSource(_) => Failure::DataSourceChanged,
             EngineError::NotRead => Failure::ScheduleNotRead,
             EngineError::OutcomeUnknown => Failure::OutcomeUnknown,
             EngineError::TooLarge => Failure::ChangeTooLarge,

@@ -237,7 +237,7 @@ impl LocationActor {
     }
 
     pub(super) fn describe(&mut self, ctx: &mut Context<Self>) {
-        let Some(ehr) = self.means.ehr.clone().filter(|_| self.other_source().is_none()) else { return };
+        let Some(ehr) = self.means.ehr.clone().filter(|_| !self.has_other_source()) else { return };
         self.metrics.adapter_calls.add(1);
         let asked = async move { (ehr.describe(DESCRIBE_DEADLINE).await, ehr) };
         ctx.spawn(asked.into_actor(self).map(|(described, ehr), act, ctx| {

@@ -27,7 +27,7 @@ use actix::{
     SpawnHandle, WrapFuture, fut::LocalBoxActorFuture,
 };
 use location::{
-    Command, DAY, Event, Location, LocationId, Millis, SECOND, SlotQuery, State, Timestamp,
+    Command, DAY, Event, LocationId, Millis, SECOND, SlotQuery, Timestamp,
     command::Closed,
     explain::{ExplainQuery, Explanation},
     gate::Gate,
@@ -41,7 +41,6 @@ use records::{
 use runtime::{
     ErrorSource, Metrics, RecentError,
     clock::{self, Watch},
-    metrics::LocationHealth,
 };
 use store::{CommitError, journal};
 use tokio::sync::oneshot;
@@ -53,7 +52,7 @@ use crate::{
     disk_share::{self, DiskShare},
     ehr_site::EhrSite,
     error::not_stored,
-    location_health, machine_settings,
+    location_health,
     reply::SlotRules,
     restored::AfterRestore,
     turn::PendingCommit,
@@ -301,7 +300,7 @@ impl LocationActor {
             Err(error) if error.is_damage() => {
                 tracing::error!(location = %self.id, %error, "the location is read-only until an operator restores it");
                 self.record_error(format!("it is damaged, and read-only until an operator restores it: {error}"), None);
-                self.metrics.locations.note_damage(self.id, DAMAGED, clock::now());
+                self.metrics.locations.note_unloadable(self.id, DAMAGED, clock::now());
                 self.unreadable = Some((Instant::now() + DAMAGED_FOR, EngineError::Damaged));
                 // The audit trail follows the readable records, and names the others.
                 self.deps.call_queue.ring([self.id]);
@@ -309,10 +308,8 @@ impl LocationActor {
             Err(LoadError::OtherSource(why)) => {
                 tracing::error!(location = %self.id, why, "the location is not served");
                 self.record_error(format!("the location is not served: {why}"), None);
-                let (read_problem, write_problem) = (Some(why.clone()), Some(why.clone()));
-                let health = LocationHealth { read_problem, write_problem, ..LocationHealth::default() };
-                self.metrics.locations.note(self.id, health);
-                self.unreadable = Some((Instant::now() + OTHER_SOURCE_FOR, LoadError::OtherSource(why).into()));
+                self.metrics.locations.note_unloadable(self.id, &why, clock::now());
+                self.unreadable = Some((Instant::now() + OTHER_SOURCE_FOR, EngineError::OtherSource(why)));
                 // The audit trail follows the journal without the location.
                 self.deps.call_queue.ring([self.id]);
             }
@@ -645,22 +642,12 @@ impl LocationActor {
         self.done()
     }
 
-    /// Returns the reason why the location is not served because of its data source, and the time since then.
-    fn other_source(&self) -> Option<(&str, Timestamp)> {
-        match &self.unreadable {
-            Some((_, EngineError::OtherSource { why, since })) => Some((why, *since)),
-            _ => None,
-        }
+    /// Returns `true` if the location is not served because of its data source.
+    fn has_other_source(&self) -> bool {
+        matches!(self.unreadable, Some((_, EngineError::OtherSource(_))))
     }
 
     fn sync_state(&self) -> Result<SyncState, EngineError> {
-        if let Some((why, since)) = self.other_source() {
-            let all = self.deps.setup.load_full();
-            let setup = all.locations.get(&self.id).ok_or(EngineError::UnknownLocation)?;
-            let settings = machine_settings::for_location(&all, setup, None);
-            let blank = Location::load(Arc::new(settings), State::default());
-            return Ok(SyncState::from_location(&blank, None, since).not_served(since, why));
-        }
         let processor = self.in_memory()?;
         let mut state = SyncState::from_location(&processor.machine, processor.description.as_ref(), clock::now());
         if state.reading.is_some() && self.share.wait(&self.deps.setup.load_full().engine, clock::now()) > 0 {
@@ -724,7 +711,7 @@ impl LocationActor {
         let wake = self.processor.as_ref().and_then(Processor::wake_at);
         let soon = clock::now().plus(i64::try_from(self.means.idle.as_millis()).unwrap_or(i64::MAX));
         // A location that is not served stays, so that its status does.
-        let is_needed = self.other_source().is_some() || wake.is_some_and(|at| at <= soon);
+        let is_needed = self.has_other_source() || wake.is_some_and(|at| at <= soon);
         if self.last_used.elapsed() < self.means.idle || is_needed {
             send_to_self_later(ctx, SelfMessage::Idle, self.means.idle);
             return self.done();
