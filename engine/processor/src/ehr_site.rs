@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use location::{Event, LocationId, State, WriteId};
+use location::{Event, LocationId, State};
 use records::sync_state::OTHER_SOURCE;
 use serde::{Deserialize, Serialize};
 use setup::LocationSetup;
@@ -79,13 +79,14 @@ fn makes_records(event: &Event) -> bool {
     )
 }
 
-/// Returns `true` for a state without anything of an EHR. Failed reads leave it blank.
+/// Returns `true` for a state without anything of an EHR. Failed reads and a restore leave it blank.
 fn is_blank(state: &State) -> bool {
     state.pulls.cursors.is_empty()
+        && state.pulls.resume_at.is_empty()
         && state.appointments.is_empty()
         && state.hours.is_empty()
         && state.operatories.is_empty()
-        && state.queue.next_id(0) == WriteId(0)
+        && state.queue.is_empty()
 }
 
 #[cfg(test)]
@@ -155,10 +156,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn failed_read_stores_no_site() {
+    async fn failed_read_and_restore_store_no_site() {
         let store = Arc::new(MemoryStore::new());
         let failure = Failure::RetryLater { reason: "unknown location".into(), after: None };
-        let processor = read(&store, setup(Some(1), Some("typo")), Err(failure)).await;
+        read(&store, setup(Some(1), Some("typo")), Err(failure)).await;
+        let (deps, loaded) = load(&store, setup(Some(1), Some("typo")));
+        let mut processor = loaded.unwrap();
+        for command in [Command::Restored, Command::SyncNow] {
+            turn(&deps, &mut processor, &mut Timestamp(9_000), &command).await;
+        }
         store.commit(processor.leave().unwrap()).await.unwrap();
         assert_eq!(stored(&store), None);
         read(&store, setup(Some(2), None), Ok(empty_page())).await;
