@@ -1,4 +1,7 @@
-use engine::records::sync_state::DAMAGED;
+use std::sync::Arc;
+
+use engine::{records::sync_state::DAMAGED, setup::LocationStatus, simulated::NoSimulatedEhrs};
+use location::ids::LocationId;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -56,4 +59,16 @@ async fn a_damaged_location_is_red_and_hides_no_other() {
     assert_eq!(each(&problems, "runbook"), [runbook]);
     let numbers = world.engine.metrics();
     assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing), (1, 1));
+}
+
+/// Its waiting writes are not sent, and their number is not known.
+#[actix_web::test]
+async fn a_closed_location_of_another_data_source_has_a_problem() {
+    let world = world_of_other_source(SECOND).await;
+    let mut closed = setup();
+    closed.locations.get_mut(&LocationId(SECOND)).map(Arc::make_mut).unwrap().status = LocationStatus::Closed;
+    assert!(world.api.reconfigure(closed, &NoSimulatedEhrs).await.is_ok());
+    let problems = world.get("/locations/2/sync").ok().await["data"]["problems"].clone();
+    let runbook = json!("/console/docs/runbooks#a-location-has-another-data-source");
+    assert_eq!(each(&problems, "runbook"), [runbook]);
 }

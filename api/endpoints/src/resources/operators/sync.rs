@@ -37,7 +37,8 @@ pub struct LocationSyncView {
     /// Reason why writing does not work; null if it works. Never contains patient data.
     write_problem: Option<String>,
     /// Problems that keep the location from reading or writing, each with the next step; empty if both work. A pending
-    /// or closed location is not read: only problems of its waiting writes are listed, and damaged records.
+    /// or closed location is not read: only problems of its waiting writes, damaged records and another data source are
+    /// listed.
     problems: Vec<ProblemView>,
     /// Host and port of the health record system; null without a health record system, and for a simulated one.
     ehr_address: Option<String>,

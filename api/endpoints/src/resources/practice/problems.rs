@@ -23,7 +23,7 @@ pub struct ProblemView {
 }
 
 /// Returns the problems of a location: reading first; a common problem of both directions appears once. An inactive
-/// location is not read, and its writes need attention only while one waits.
+/// location is not read, and its writes need attention only while one waits, or if they cannot be loaded.
 pub fn problems(setup: &Setup, location: &LocationSetup, state: &SyncState) -> Vec<ProblemView> {
     let mut problems: Vec<ProblemView> = Vec::new();
     for (direction, reason) in [("reading", &state.read_reason), ("writing", &state.write_reason)] {
@@ -33,7 +33,7 @@ pub fn problems(setup: &Setup, location: &LocationSetup, state: &SyncState) -> V
         }
         let cause = Cause::from_reason(reason);
         let is_affected = location.status == LocationStatus::Active || (direction == "writing" && state.queued > 0);
-        if !is_affected && cause != Cause::Damaged {
+        if !is_affected && !matches!(cause, Cause::Damaged | Cause::OtherSource) {
             continue;
         }
         let stopped = || state.guarded.first().copied();
