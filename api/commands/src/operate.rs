@@ -105,7 +105,9 @@ pub fn locations(arguments: &LocationsArguments) -> ExitCode {
 pub fn queue(arguments: &QueueCommand) -> ExitCode {
     server::run(async {
         match arguments {
-            QueueCommand::List { location, status, list } => list_writes(list, *location, *status).await,
+            QueueCommand::List { location, status, list } => {
+                list_writes(&ServerLocations::connect(&list.server).await?, list.json, *location, *status).await
+            }
             QueueCommand::Retry(Writes { ids, server }) => {
                 let line = |write: &Value| format!(" retried as {}, {}", text(&write["id"]), text(&write["status"]));
                 perform(server, &RETRY, None, ids, &json!({}), line).await
@@ -349,27 +351,27 @@ async fn show_locations(arguments: &LocationsArguments) -> Result<(), String> {
 }
 
 async fn list_writes(
-    ListArguments { json: as_json, server }: &ListArguments,
+    places: &ServerLocations,
+    as_json: bool,
     only: Option<u64>,
     status: Option<Status>,
 ) -> Result<(), String> {
-    let places = ServerLocations::connect(server).await?;
     if let Some(location) = only {
         places.subdomain(location)?;
     }
     let heads = ["ID", "STATUS", "RECORD", "OPERATION", "TRIES", "QUEUED", "REASON"];
-    let mut table = TextTable::new(&heads, *as_json);
+    let mut table = TextTable::new(&heads, as_json);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
     let mut failures = Vec::new();
     for (id, _, subdomain) in places.all().filter(|(id, ..)| only.is_none_or(|only| only == *id)) {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
-        // A location with damaged records must not hide the writes of the others.
         let writes = match elements(&places.session, &path, SHOWN).await {
-            Ok(writes) => writes,
-            Err(why) => {
+            // A location with a failure (5xx), such as damaged records, must not hide the writes of the others.
+            Err(why) if why.starts_with('5') => {
                 failures.push(format!("location {id}: {why}"));
                 continue;
             }
+            writes => writes?,
         };
         for write in &writes {
             let record = format!("{} {}", text(&write["resource"]), write["record_id"]);
@@ -420,7 +422,45 @@ pub(super) async fn perform<T: Display>(
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{App, HttpRequest, HttpResponse, HttpServer, http::StatusCode, rt::System, web};
+
     use super::*;
+
+    /// Responds like a server that cannot read the first location, and refuses the token from the second one on.
+    async fn respond(request: HttpRequest) -> HttpResponse {
+        let (status, body) = match (request.path(), request.query_string()) {
+            ("/operator", _) => {
+                let locations = json!([{"id": 1}, {"id": 2}, {"id": 3}]);
+                let institutions = json!([{"subdomain": "acme", "locations": locations}]);
+                (StatusCode::OK, json!({"data": {"institutions": institutions}}))
+            }
+            (_, query) if query.contains("location_id=1&") => {
+                (StatusCode::SERVICE_UNAVAILABLE, json!({"error": ["Stored records are damaged."]}))
+            }
+            (_, query) if query.contains("location_id=2&") => {
+                (StatusCode::UNAUTHORIZED, json!({"error": ["The token was revoked."]}))
+            }
+            (_, query) => panic!("{query}"),
+        };
+        HttpResponse::build(status).body(body.to_string())
+    }
+
+    #[test]
+    fn a_list_of_writes_continues_after_a_damaged_location_and_ends_when_the_token_is_refused() {
+        let listed = System::new().block_on(async {
+            let server = HttpServer::new(|| App::new().default_service(web::to(respond))).workers(1);
+            let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
+            let session = ServerSession::with_token(&format!("http://{}", server.addrs()[0]), String::new());
+            let server = server.run();
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            let places = ServerLocations::at(session.expect("a session")).await.expect("the locations");
+            let listed = list_writes(&places, false, None, None).await;
+            handle.stop(false).await;
+            listed
+        });
+        assert_eq!(listed, Err("401 The token was revoked.".to_owned()));
+    }
 
     #[test]
     fn a_problem_names_its_resource_once_and_cuts_a_long_reason() {

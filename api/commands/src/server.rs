@@ -68,7 +68,7 @@ impl ServerSession {
         Some(ServerSession::with_token(server, token))
     }
 
-    fn with_token(server: &str, token: String) -> Result<ServerSession, String> {
+    pub(super) fn with_token(server: &str, token: String) -> Result<ServerSession, String> {
         engine::webhooks::egress::install_crypto();
         let client = Client::builder().no_proxy().timeout(ANSWER).user_agent("practice-sync-cli").build();
         let client = client.map_err(|error| format!("no HTTP client: {error}"))?;
