@@ -44,7 +44,7 @@ impl PostgresConfig {
 
     /// Returns whether the URL can be parsed. Does not connect.
     pub fn is_readable(&self) -> bool {
-        self.parsed().is_ok()
+        self.url.parse::<Config>().is_ok()
     }
 
     /// Returns the configuration of the client library.
@@ -55,8 +55,13 @@ impl PostgresConfig {
                 format!("its address cannot be read, expected postgresql://user:password@host/database ({error})");
             StoreError::Database { why }
         })?;
-        let network = config.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_)));
-        let encrypted = network && self.tls != Tls::Off;
+        let named = config.get_hosts().iter().filter(|host| matches!(host, Host::Tcp(_))).count();
+        let numeric = config.get_hostaddrs().len();
+        let encrypted = named + numeric > 0 && self.tls != Tls::Off;
+        if encrypted && numeric > named {
+            let why = "its address has `hostaddr` without `host`: add the name in the server's certificate as `host`";
+            return Err(StoreError::Database { why: why.into() });
+        }
         config
             .ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable })
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
@@ -85,5 +90,24 @@ impl PostgresConfig {
 impl fmt::Debug for PostgresConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PostgresConfig({}, redacted)", self.place())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn numeric_addresses_are_never_connected_without_tls() {
+        let mode = |url: &str| PostgresConfig::new(url).parsed().map(|config| config.get_ssl_mode());
+        for url in ["host=db.example user=a", "host=db.example hostaddr=192.0.2.1 user=a"] {
+            assert_eq!(mode(url).unwrap(), SslMode::Require, "{url}");
+        }
+        assert_eq!(mode("host=/run/postgresql user=a").unwrap(), SslMode::Disable);
+        for url in ["hostaddr=192.0.2.1 user=a", "host=/run/postgresql hostaddr=192.0.2.1 user=a"] {
+            let refused = mode(url).unwrap_err().to_string();
+            assert!(refused.contains("`hostaddr` without `host`"), "{url}: {refused}");
+        }
     }
 }
