@@ -19,7 +19,7 @@ location::settings! {
                       accepts writes is used.";
         readers: usize = 4, integer(1..=64) => restart, "Connections for reads; commits have one more.";
         connect_timeout: Duration = Duration::from_secs(5), std_duration(100..=MINUTE) =>
-            restart, "How long connecting may take.";
+            restart, "How long connecting to a host may take.";
         statement_timeout: Duration = Duration::from_secs(10), std_duration(SECOND..=5 * MINUTE) =>
             restart, "How long a read, or a step of a commit, may take. After that, calls are answered with 503 and \
                       the connection is reopened.";

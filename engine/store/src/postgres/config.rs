@@ -15,6 +15,7 @@ pub struct PostgresConfig {
     pub readers: usize,
     /// Number of batches that may wait before commits are refused as `Busy`.
     pub queue: usize,
+    /// Timeout of each host.
     pub connect_timeout: Duration,
     /// Timeout of a read, and of each step of a commit.
     pub statement_timeout: Duration,
@@ -66,7 +67,8 @@ impl PostgresConfig {
             .ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable })
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .application_name("practice-sync")
-            .connect_timeout(self.connect_timeout)
+            // Half of the time of a host, so that the second address of a name is tried, too.
+            .connect_timeout(self.connect_timeout / 2)
             .keepalives_idle(Duration::from_secs(15))
             .tcp_user_timeout(self.statement_timeout * 2);
         Ok(config)

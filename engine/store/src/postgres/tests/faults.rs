@@ -1,5 +1,7 @@
 //! Tests of network failures and server restarts.
 
+use tokio::net::{TcpListener, TcpSocket};
+
 use super::*;
 
 /// A store that reaches its database through a proxy, and one that reaches it directly.
@@ -234,4 +236,25 @@ async fn write_until(store: &Arc<PostgresStore>, stop: &AtomicU64, location: u32
         }
     }
     (acknowledged, failed)
+}
+
+/// A machine without power does not respond at all, unlike a stopped server.
+#[tokio::test]
+async fn a_host_that_does_not_respond_leaves_time_for_the_next_one() {
+    let silent = TcpSocket::new_v4().unwrap();
+    silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let silent = silent.listen(1).unwrap();
+    let address = silent.local_addr().unwrap();
+    // The kernel does not respond while the queue of new connections is full.
+    let attempt = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok();
+    let waiting: Vec<_> = std::iter::from_fn(attempt).take(64).collect();
+    let next = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = next.local_addr().unwrap().port();
+    let url = format!("postgresql://user@127.0.0.1:{},127.0.0.1:{port}/postgres", address.port());
+    let connector = super::super::session::Connector::new(&config(&url)).unwrap();
+    tokio::select! {
+        connected = connector.bare() => panic!("no connection to the second host: {:?}", connected.err()),
+        accepted = next.accept() => drop(accepted.unwrap()),
+    }
+    drop(waiting);
 }
