@@ -202,10 +202,7 @@ pub(crate) fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
 fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> Result<(), Incomplete> {
     if present(&new.copying)? {
         let begun = fs::read_to_string(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
-        if begun.trim_end() == state {
-            return Ok(());
-        }
-        if present(&new.store)? {
+        if begun.trim_end() != state && present(&new.store)? {
             fs::remove_dir_all(&new.store).map_err(|source| unreadable(&new.store, source))?;
         }
     } else if present(to)? && !is_empty(to).map_err(|source| unreadable(to, source))? {
@@ -213,6 +210,7 @@ fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> R
     }
     fs::create_dir_all(to).map_err(|source| unreadable(to, source))?;
     files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
+    // Also for a continued copy, which may have been interrupted among these files.
     copy_other_files(from, to, Some(&old.note))?;
     files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
 }
@@ -297,6 +295,19 @@ mod tests {
         let mut steps = Vec::new();
         copy_data(&from, &to, EngineKind::Fjall, |step| steps.push(step)).await.unwrap();
         assert_eq!(steps[0], CopyStep::Copying { done: 1_000, all: 2_500 }, "not from the beginning");
+        assert_eq!(values(&to, EngineKind::Fjall), values(&from, EngineKind::Sled));
+    }
+
+    #[tokio::test]
+    async fn copy_interrupted_before_the_other_files_is_continued_with_them() {
+        let World { _dir, from, to } = world(EngineKind::Sled).await;
+        let (old, new) = (DataDir::new(&from), DataDir::new(&to));
+        let (_, source) = embedded_source(&old).unwrap();
+        fs::create_dir(&to).unwrap();
+        files::replace(&new.copying, &format!("{}, to fjall", source.state)).unwrap();
+        drop(source);
+        copy_data(&from, &to, EngineKind::Fjall, |_| {}).await.unwrap();
+        assert_eq!(fs::read_to_string(to.join("token.secret")).unwrap(), "secret");
         assert_eq!(values(&to, EngineKind::Fjall), values(&from, EngineKind::Sled));
     }
 
