@@ -181,8 +181,21 @@ pub async fn restore(
             written(copy::write(to, std::mem::take(&mut batch)).await?);
         }
     }
-    for (key, value) in adjustments.additions(ids) {
+    write_all(to, batch, adjustments.additions(ids), written).await
+}
+
+/// Writes a batch and further values, in commits of a limited number of keys.
+async fn write_all(
+    to: &dyn Store,
+    mut batch: Batch,
+    values: Vec<(Key, Vec<u8>)>,
+    mut written: impl FnMut(u64),
+) -> Result<(), StoreError> {
+    for (key, value) in values {
         batch.put(key, value);
+        if batch.writes().len() >= AT_ONCE * 10 {
+            written(copy::write(to, std::mem::take(&mut batch)).await?);
+        }
     }
     written(copy::write(to, batch).await?);
     Ok(())

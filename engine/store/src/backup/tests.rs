@@ -56,6 +56,26 @@ async fn a_restored_store_has_the_values_and_skips_used_numbers() {
     }
 }
 
+/// A batch has a limited number of keys, and a store may have more locations.
+#[tokio::test]
+async fn marks_of_many_restored_locations_are_written_in_several_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(EngineKind::Sled, &dir.path().join("store")).await;
+    let mut batch = Batch::new();
+    for location in 1_000..3_500 {
+        batch.put(keys::snapshot(location), vec![1]);
+    }
+    store.commit(batch).await.unwrap();
+    let file = dir.path().join("one.backup");
+    store.back_up(&file, &mut |_| {}).unwrap();
+    let (to, mut largest) = (MemoryStore::new(), 0);
+    restore(&file, &key(), &[], &to, |values| largest = largest.max(values)).await.unwrap();
+    assert_eq!(largest, 1_000);
+    for location in 1_000..3_500 {
+        assert!(to.get(&keys::restored(location)).unwrap().is_some(), "{location}");
+    }
+}
+
 /// Only the final record is sealed in the current format.
 #[test]
 fn backups_of_earlier_versions_are_readable() {
