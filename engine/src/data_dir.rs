@@ -9,14 +9,16 @@ use std::{
     sync::Arc,
 };
 
-use processor::call_changes;
+use processor::{call_changes, id_pool};
 use query::index;
 use runtime::clock;
 use store::{
-    CommitError, Compacted, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys, files,
+    CommitError, Compacted, EmbeddedStore, EngineKind, Store, StoreConfig, StoreError, StoreKeys, backup,
+    counters::Counter,
+    files,
     salvage::{self, Report},
 };
-use webhooks::follower;
+use webhooks::{follower, registry};
 
 const KEY: &str = "store.key";
 const STORE: &str = "store";
@@ -219,7 +221,8 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
 
 /// Copies the intact values of a store to a new data directory, together with its key and all other files. Rebuilds the
 /// index from the records, continues the numbers of changes above all that are left, and lowers positions of the audit
-/// trail to the records that are left. The old directory is unchanged.
+/// trail to the records that are left. If values were lost, ids are skipped and pending writes are checked, as after a
+/// restore. The old directory is unchanged.
 pub async fn salvage_data(from: &Path, to: &Path) -> Result<Report, Incomplete> {
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     if present(to)? {
@@ -243,11 +246,22 @@ async fn salvage_into(old: &DataDir, new: &DataDir, keys: StoreKeys) -> Result<R
     let salvaged = open()?;
     follower::repair_numbers(&salvaged, report.is_whole()).await.map_err(into_store_error)?;
     call_changes::repair_positions(&salvaged).await.map_err(into_store_error)?;
+    if !report.is_whole() {
+        // A lost or older counter would assign ids of existing records again.
+        id_pool::repair_counters(&salvaged).await.map_err(into_store_error)?;
+        backup::adjust_after_loss(&salvaged, &counters(&id_pool::counter_names())).await?;
+    }
     drop(salvaged);
     // A lost block of the index would close the lists of its owner, and a lost change would hide a record.
     let store: Arc<dyn Store> = Arc::new(open()?);
     index::rebuild(&store, clock::now()).await.map_err(into_store_error)?;
     Ok(report)
+}
+
+/// Returns the counters of all ids. `names` are those of records (`id_pool::counter_names`).
+pub(crate) fn counters(names: &[(String, u64)]) -> Vec<Counter<'_>> {
+    let of_records = names.iter().map(|(name, last)| Counter::up_to(*last, name));
+    of_records.chain(registry::COUNTERS).collect()
 }
 
 fn into_store_error(error: CommitError) -> StoreError {
@@ -327,6 +341,35 @@ mod tests {
             assert!(refused.contains("store.key is missing") && refused.contains("backup"), "{refused}");
             assert!(!data.key.exists());
         }
+    }
+
+    #[tokio::test]
+    async fn salvaged_store_without_a_counter_assigns_no_id_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        let data = DataDir::new(&from);
+        let keys = data.key(false).unwrap();
+        let open = |data: &DataDir| {
+            let config = StoreConfig { floor_bytes: 0, ..StoreConfig::new(&data.store, keys.clone()) };
+            EmbeddedStore::open(config).unwrap()
+        };
+        let store = open(&data);
+        let mut batch = store::Batch::new();
+        batch.put(store::keys::snapshot(5), vec![1]);
+        store.commit(batch).await.unwrap();
+        // The file lacks the new key, so the counter cannot be opened.
+        store.sealed().unwrap().use_keys(&keys.and_a_new_one().unwrap());
+        let mut batch = store::Batch::new();
+        batch.put(store::keys::counter("patient"), 5_u64.to_be_bytes().to_vec());
+        store.commit(batch).await.unwrap();
+        drop(store);
+        assert!(!salvage_data(&from, &to).await.unwrap().is_whole());
+        let salvaged = open(&DataDir::new(&to));
+        let last = salvaged.get(&store::keys::counter("patient")).unwrap().unwrap();
+        assert!(u64::from_be_bytes(last.try_into().unwrap()) >= 10_000_000);
+        let location = salvaged.get(&store::keys::restored(5)).unwrap();
+        assert!(location.is_some(), "pending writes are looked up before they are sent");
     }
 
     #[tokio::test]

@@ -6,13 +6,12 @@ use std::{
 };
 
 use processor::id_pool;
-use store::{BackedUp, EmbeddedStore, EngineKind, StoreKeys, backup, counters::Counter, files};
-use webhooks::registry;
+use store::{BackedUp, EmbeddedStore, EngineKind, StoreKeys, backup, files};
 
 use crate::{
     CopyStep, Incomplete,
     copy_data::{embedded, finish},
-    data_dir::{DataDir, present, unreadable},
+    data_dir::{DataDir, counters, present, unreadable},
 };
 
 const SAYS: &str = "of a backup: it is not whole. Delete this directory and run `practice-sync restore` again.";
@@ -55,9 +54,7 @@ pub async fn restore_data(
     let (mut done, all) = (0, whole.values);
     let store = EmbeddedStore::open(embedded(engine, &new.store, &key))?;
     let names = id_pool::counter_names();
-    let of_records = names.iter().map(|(name, last)| Counter::up_to(*last, name));
-    let counters: Vec<Counter<'_>> = of_records.chain(registry::COUNTERS).collect();
-    backup::restore(file, &key, &counters, &store, |values| {
+    backup::restore(file, &key, &counters(&names), &store, |values| {
         done += values;
         progress(CopyStep::Copying { done: done.min(all), all });
     })

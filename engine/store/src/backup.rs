@@ -184,6 +184,29 @@ pub async fn restore(
     write_all(to, batch, adjustments.additions(ids), written).await
 }
 
+/// Adjusts a store that has lost values like a restored one, because it is older than the EHRs and clients around it.
+/// `ids` lists all counters. The last number of the feed stays. The store must have no other writer.
+pub async fn adjust_after_loss(store: &dyn Store, ids: &[Counter<'_>]) -> Result<(), StoreError> {
+    let mut adjustments = Adjustments { feed: true, ..Adjustments::default() };
+    let mut adjusted = Vec::new();
+    for space in [Space::Counter, Space::Lease] {
+        for (key, value) in store.scan(space.range(), Direction::Forward, usize::MAX)? {
+            let value = adjustments.value(&key, value, ids)?;
+            adjusted.push((key, value));
+        }
+    }
+    let snapshots = store.scan_keys(Space::Snapshot.range(), Direction::Forward, usize::MAX)?;
+    adjustments.locations.extend(snapshots.iter().filter_map(|key| keys::parse_snapshot(key)));
+    let mut journals = Space::Journal.range();
+    while let Some(first) = store.scan_keys(journals.clone(), Direction::Forward, 1)?.pop() {
+        let location = keys::parse_journal(&first).map(|(location, _)| location);
+        adjustments.locations.extend(location);
+        journals = journals.after(&location.map_or(first, |location| keys::journal(location, u64::MAX)));
+    }
+    adjusted.extend(adjustments.additions(ids));
+    write_all(store, Batch::new(), adjusted, |_| {}).await
+}
+
 /// Writes a batch and further values, in commits of a limited number of keys.
 async fn write_all(
     to: &dyn Store,
@@ -201,7 +224,7 @@ async fn write_all(
     Ok(())
 }
 
-/// The changes that a restore makes to the values of a backup.
+/// The changes that a restore makes to the values of a backup, or to a store that has lost values.
 #[derive(Default)]
 struct Adjustments {
     locations: BTreeSet<u32>,

@@ -38,7 +38,7 @@ spaces! {
     Active = 0x21 "active",
     /// location -> its wake time when it was unloaded
     Asleep = 0x22 "asleep",
-    /// location -> empty, until the location knows that the store was restored from a backup
+    /// location -> empty, until the location knows that the store was restored from a backup, or salvaged with a loss
     Restored = 0x23 "restored",
     /// name -> the last leased id
     Counter = 0x30 "counter",

@@ -56,6 +56,25 @@ async fn a_restored_store_has_the_values_and_skips_used_numbers() {
     }
 }
 
+#[tokio::test]
+async fn a_store_that_lost_values_skips_used_numbers_like_a_restored_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = filled(EngineKind::Sled, &dir.path().join("store")).await;
+    let mut batch = Batch::new();
+    batch.put(keys::journal(101, 2), vec![1]).put(keys::journal(103, u64::MAX), vec![1]);
+    store.commit(batch).await.unwrap();
+    let ids = [Counter::up_to(8_000, "patient"), Counter::up_to((1 << 53) - 1, "fee")];
+    adjust_after_loss(&store, &ids).await.unwrap();
+    assert_eq!(number(&store, &keys::counter("patient")), 8_000, "its last id");
+    assert_eq!(number(&store, &keys::counter("visit")), 90 + SKIPPED);
+    assert_eq!(number(&store, &keys::counter("fee")), SKIPPED, "it may be lost");
+    assert_eq!(number(&store, &keys::lease(101)), 3 + SKIPPED);
+    assert_eq!(number(&store, &keys::feed_end()), 1);
+    for location in [101, 102, 103] {
+        assert!(store.get(&keys::restored(location)).unwrap().is_some(), "{location}");
+    }
+}
+
 /// A batch has a limited number of keys, and a store may have more locations.
 #[tokio::test]
 async fn marks_of_many_restored_locations_are_written_in_several_commits() {
