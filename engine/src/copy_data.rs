@@ -68,13 +68,18 @@ pub async fn copy_to_database(
     let (old, new) = (DataDir::new(from), DataDir::new(to));
     let (key, source) = embedded_source(&old)?;
     let (config, state) = (database::config(&setup.engine.database)?, format!("{}, to a database", source.state));
-    begin(from, &old, to, &new, &state)?;
-    if filling::begin(&config, &key, &state).await? == Begun::Occupied {
+    let continues = begin(from, &old, to, &new, &state)?;
+    let begun = filling::begin(&config, &key, &state).await?;
+    let done = filling::count(&config).await?;
+    // An earlier run may have ended between the end of the copy and that of the new directory.
+    let is_complete = begun == Begun::Occupied && continues && done == source.values;
+    if begun == Begun::Occupied && !is_complete {
         return Err(Incomplete::OccupiedDatabase);
     }
-    let done = filling::count(&config).await?;
     let open = || PostgresStore::open_to_fill(&config, &key, database::owners_of(setup));
-    transfer(&source, &open()?, done, &mut progress).await?;
+    if !is_complete {
+        transfer(&source, &open()?, done, &mut progress).await?;
+    }
     // Reopened, the store knows the number with which its feed continues.
     let copied = compare(&source, &open()?, to, &mut progress)?;
     filling::end(&config).await?;
@@ -198,11 +203,14 @@ pub(crate) fn finish(new: &DataDir, to: &Path) -> Result<(), Incomplete> {
     files::sync_directory(to).map_err(|source| unreadable(to, source))
 }
 
-/// Prepares the new directory for a continued copy, or for a new one if the old directory has changed.
-fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> Result<(), Incomplete> {
+/// Prepares the new directory for a continued copy, or for a new one if the old directory has changed. Returns `true`
+/// for a continued copy.
+fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> Result<bool, Incomplete> {
+    let mut continues = false;
     if present(&new.copying)? {
         let begun = fs::read_to_string(&new.copying).map_err(|source| unreadable(&new.copying, source))?;
-        if begun.trim_end() != state && present(&new.store)? {
+        continues = begun.trim_end() == state;
+        if !continues && present(&new.store)? {
             fs::remove_dir_all(&new.store).map_err(|source| unreadable(&new.store, source))?;
         }
     } else if present(to)? && !is_empty(to).map_err(|source| unreadable(to, source))? {
@@ -212,7 +220,8 @@ fn begin(from: &Path, old: &DataDir, to: &Path, new: &DataDir, state: &str) -> R
     files::replace(&new.copying, state).map_err(|source| unreadable(&new.copying, source))?;
     // Also for a continued copy, which may have been interrupted among these files.
     copy_other_files(from, to, Some(&old.note))?;
-    files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))
+    files::sync_directory(to).and_then(|()| files::sync_parent(to)).map_err(|source| unreadable(to, source))?;
+    Ok(continues)
 }
 
 fn is_empty(dir: &Path) -> io::Result<bool> {

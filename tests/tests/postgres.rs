@@ -297,7 +297,13 @@ async fn interrupted_copy_into_a_database_is_not_served_and_can_be_resumed() {
         (copied.values, steps[0])
     };
     broken_off().await;
+    let mark = std::fs::read(to.join("store.copying")).unwrap();
     assert_eq!(copied().await, (2_502, CopyStep::Copying { done: 1_000, all: 2_502 }), "not from the beginning");
+    // The database was complete when the run ended, and the directory was not.
+    std::fs::write(to.join("store.copying"), mark).unwrap();
+    let (values, first) = copied().await;
+    assert!(values == 2_502 && matches!(first, CopyStep::Comparing { .. }), "{first:?}");
+    assert!(!to.join("store.copying").exists());
     let store = open().unwrap();
     assert_eq!(store.scan_keys(keys::Space::Journal.range(), Direction::Forward, 9_999).unwrap().len(), 2_500);
     // Sequences continue from those of the embedded store, also for owners without a sequence there.
