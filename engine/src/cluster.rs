@@ -168,6 +168,7 @@ impl Cluster {
             Ok(()) => self.member.lock().apply(&snapshot, self.now()),
             Err(error) => {
                 tracing::error!(%error, "webhooks could not be taken over; nothing comes to this node before they are");
+                self.member.lock().note_renewals(&snapshot, self.now());
                 None
             }
         };

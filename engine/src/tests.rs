@@ -495,8 +495,11 @@ fn cable(store: &Arc<MemoryStore>) -> (Arc<HookedStore>, Arc<AtomicBool>) {
 
 /// Starts one of the processes on a store.
 async fn node(store: &Arc<HookedStore>, ehr: &Arc<FakeEhr>, name: &str) -> Engine {
+    node_with_period(store, ehr, name, Duration::from_millis(400)).await
+}
+
+async fn node_with_period(store: &Arc<HookedStore>, ehr: &Arc<FakeEhr>, name: &str, period: Duration) -> Engine {
     let own = HashMap::from([(PLACE, ehr.clone() as Arc<dyn Ehr>)]);
-    let period = Duration::from_millis(400);
     let rules = NodeRules { name: name.to_owned(), address: format!("{name}:7001"), period };
     let parts = Parts { own, ..Parts::new(store.clone(), Arc::new(NoViews)) };
     Engine::start(setup(EngineRules { node: Some(rules), ..EngineRules::default() }), parts).await.unwrap()
@@ -521,6 +524,30 @@ async fn institution_is_on_one_node_and_moves_when_the_node_leaves() {
     there.send(PLACE, plan()).await.unwrap();
     assert_eq!(plans(&there).len(), 2);
     there.stop().await;
+}
+
+/// Institutions do not move to a node that cannot take over webhooks. It still sees the renewals of other nodes.
+#[actix::test]
+async fn node_that_cannot_take_over_webhooks_does_not_remove_others() {
+    let period = Duration::from_secs(2);
+    let (store, ehr) = (Arc::new(MemoryStore::new()), Arc::new(FakeEhr::default()));
+    let north = node_with_period(&Arc::new(HookedStore::over(store.clone())), &ehr, "north", period).await;
+    until("its place", async || is_here(&north)).await;
+    let claims =
+        |batch: &Batch| batch.writes().iter().any(|(key, _)| Space::from_key(key) == Some(Space::DeliveryStripes));
+    let refusing = HookedStore::over(store).on_commit(move |store, batch| match claims(&batch) {
+        false => store.commit(batch),
+        true => Box::pin(async { Err(StoreError::Busy.into()) }),
+    });
+    let south = node_with_period(&Arc::new(refusing), &ehr, "south", period).await;
+    let view = |engine: &Engine| engine.nodes().map(|nodes| (nodes.view, nodes.members.len()));
+    let joined = |engine: &Engine| view(engine).filter(|(_, members)| *members == 2);
+    until("both as members", async || joined(&north).is_some() && joined(&south).is_some()).await;
+    let joined = view(&north);
+    tokio::time::sleep(period * 3).await;
+    assert_eq!((view(&north), view(&south)), (joined, joined));
+    south.stop().await;
+    north.stop().await;
 }
 
 #[actix::test]

@@ -119,7 +119,7 @@ impl Member {
     /// Applies a snapshot of the table. `now` is a time after the snapshot was read, so the renewals in it began
     /// earlier.
     pub fn apply(&mut self, snapshot: &Snapshot, now: Moment) -> Option<MembershipChange> {
-        self.note_renewals(&snapshot.rows, now);
+        self.note_renewals(snapshot, now);
         if snapshot.view.epoch > self.view.epoch {
             self.adopt(&snapshot.view);
             return Some(MembershipChange::View { epoch: self.view.epoch });
@@ -139,7 +139,10 @@ impl Member {
         same && !self.settled && self.is_member() && all_follow(&self.view, &snapshot.rows)
     }
 
-    fn note_renewals(&mut self, rows: &[Row], now: Moment) {
+    /// Notes the renewals in a snapshot. Must be called for each snapshot that is not applied, because a node without
+    /// renewals counts as gone.
+    pub fn note_renewals(&mut self, snapshot: &Snapshot, now: Moment) {
+        let rows = &snapshot.rows;
         self.seen.retain(|id, _| rows.iter().any(|row| row.node.id == *id));
         for row in rows {
             let before = self.seen.get(&row.node.id).copied();
