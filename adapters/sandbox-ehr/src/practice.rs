@@ -82,8 +82,10 @@ impl PracticeDatabase {
                 stretch.more = true;
                 break;
             }
-            match self.get(resource, id).filter(|r| r.version() == *revision) {
-                Some(record) => stretch.records.push(record),
+            match self.get(resource, id).filter(|r| r.location() == location) {
+                Some(record) if record.version() == *revision => stretch.records.push(record),
+                // It left the location and returned; its last revision is listed.
+                Some(_) => {}
                 None => stretch.deleted.push(id),
             }
             stretch.revision = *revision;

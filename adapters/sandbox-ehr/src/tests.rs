@@ -446,6 +446,32 @@ fn staff_change_records_without_the_adapter() {
 }
 
 #[test]
+fn a_record_moved_to_another_location_is_deleted_at_the_previous_one() {
+    let mut ehr = ehr();
+    let new = body(&ehr, "key 1");
+    let id = send(&mut ehr, "POST", "/v1/appointments", new).json_body()["id"].as_str().unwrap().to_owned();
+    let listed = |ehr: &mut SandboxEhr, location: &str, since: u64| {
+        let (records, deleted, _) = walk(ehr, "appointments", location, since, 1_000);
+        (records.iter().any(|record| record["id"] == id.as_str()), deleted.contains(&id))
+    };
+    let before = ehr.record(Resource::Appointments, &id).unwrap().version();
+    let move_to = |to: &str| {
+        let edit = json!({"resource": "appointments", "id": id, "fields": {"location": to}});
+        json!({"staff_edits": edit})
+    };
+    assert_eq!(send(&mut ehr, "POST", "/control", move_to("lakeside")).status, 200);
+    for since in [0, before] {
+        assert_eq!(listed(&mut ehr, "main-street", since), (false, true), "main-street since {since}");
+        assert_eq!(listed(&mut ehr, "lakeside", since), (true, false), "lakeside since {since}");
+    }
+    assert_eq!(send(&mut ehr, "POST", "/control", move_to("main-street")).status, 200);
+    for since in [0, before] {
+        assert_eq!(listed(&mut ehr, "main-street", since), (true, false), "main-street since {since}");
+        assert_eq!(listed(&mut ehr, "lakeside", since), (false, true), "lakeside since {since}");
+    }
+}
+
+#[test]
 fn dates_round_trip() {
     assert_eq!(calendar::date_text(i64::from(TODAY)), "2026-11-20");
     for days in (-800_000..800_000).step_by(37) {
