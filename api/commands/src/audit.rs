@@ -91,7 +91,7 @@ fn export(arguments: Export) -> Result<(), String> {
     let (folder, key) = arguments.trail.place()?;
     let Export { from, to, key: named, operator, workstation, record, id, request, .. } = arguments;
     let actor = named.map(Actor::Key).or(operator.map(Actor::Operator)).or(workstation.map(Actor::Workstation));
-    let filter = Filter { from, to, actor, record, id, request };
+    let filter = Filter { from, to, actor, record, id, request, ..Filter::default() };
     let mut out = io::BufWriter::new(io::stdout().lock());
     match audit::export(&folder, &key, filter, &mut out) {
         // A closed stdout is not an error.

@@ -77,10 +77,7 @@ fn read(visit: &ConsoleRequest) -> Result<AuditPage, ConsoleError> {
         return Ok(AuditPage { frame, kept: false, asked, rows: Vec::new(), cut: false });
     };
     let newest = trail.newest(filter, ENTRIES).map_err(unreadable_trail)?;
-    let of_kind = newest.entries.into_iter().filter(|it| asked.kind.is_empty() || kind(&it.entry.actor) == asked.kind);
-    let write = parsed(&asked.id);
-    let is_wanted = |row: &AuditRow| write.is_none_or(|(location, _)| row.location == Some(location.into()));
-    let rows = of_kind.map(AuditRow::from_recorded).filter(is_wanted).collect();
+    let rows = newest.entries.into_iter().map(AuditRow::from_recorded).collect();
     Ok(AuditPage { frame, kept: true, asked, rows, cut: newest.cut })
 }
 
@@ -89,15 +86,6 @@ pub(crate) fn unreadable_trail(error: AuditError) -> ApiError {
     ApiError::refused(format!(
         "The audit trail could not be read: {error}. Run `practice-sync audit verify` for details"
     ))
-}
-
-fn kind(actor: &Actor) -> &'static str {
-    match actor {
-        Actor::Key(_) => "key",
-        Actor::Operator(_) => "operator",
-        Actor::Workstation(_) => "workstation",
-        Actor::Service => "service",
-    }
 }
 
 impl FilterForm {
@@ -109,8 +97,8 @@ impl FilterForm {
             ("key", name) => Some(Actor::Key(name)),
             _ => return Err(ApiError::bad("a name needs a kind: API key, operator or workstation")),
         };
-        let write = parsed(&self.id).map(|(_, id)| id);
-        let known = || self.id.parse().ok().or(write);
+        let write = parsed(&self.id);
+        let known = || self.id.parse().ok().or(write.map(|(_, id)| id));
         let id = (!self.id.is_empty()).then(|| {
             known().ok_or_else(|| ApiError::bad("id must be a number, or that of a write request such as 101-8"))
         });
@@ -119,6 +107,8 @@ impl FilterForm {
             from: from.map(|at| at.0),
             to: day(&self.to, "to")?.map(|at| at.plus(DAY).0),
             actor,
+            actor_kind: Some(self.kind.clone()).filter(|kind| !kind.is_empty()),
+            location: write.map(|(location, _)| location.into()),
             record: match write {
                 // Records of other kinds are numbered separately.
                 Some(_) => Some("write request".to_owned()),

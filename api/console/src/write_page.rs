@@ -100,6 +100,7 @@ fn entries(visit: &ConsoleRequest, it: &WriteRequest) -> Result<Vec<Recorded>, C
     let Some(trail) = visit.api.audit.as_ref().filter(|_| visit.may(Role::Operator)) else { return Ok(Vec::new()) };
     let of_write = Filter {
         from: Some(it.queued_at.0),
+        location: Some(it.location_id.into()),
         record: Some("write request".to_owned()),
         id: Some(it.id),
         ..Filter::default()

@@ -152,6 +152,10 @@ pub(crate) struct EntryFields {
     #[serde(default)]
     pub actor: serde_json::Value,
     #[serde(default)]
+    location: Option<u64>,
+    #[serde(default)]
+    decisions: Vec<(u64, u64)>,
+    #[serde(default)]
     pub record: String,
     #[serde(default)]
     pub ids: Vec<u64>,
@@ -160,6 +164,11 @@ pub(crate) struct EntryFields {
 }
 
 impl EntryFields {
+    /// Returns the location. Entries of bookings contain it only in the journal records.
+    pub(crate) fn location(&self) -> Option<u64> {
+        self.location.or(self.decisions.first().map(|(location, _)| *location))
+    }
+
     pub(crate) fn removed(&self) -> Option<(u64, Mac)> {
         match serde_json::from_value(self.note.clone()).ok()? {
             Note::Removed { seq, mac } => Some((seq, mac)),

@@ -12,6 +12,10 @@ pub struct Filter {
     /// Exclusive upper bound of the time.
     pub to: Option<i64>,
     pub actor: Option<Actor>,
+    /// The kind of actor, as in the entries: `key`, `operator` or `workstation`.
+    pub actor_kind: Option<String>,
+    /// The location of the entry or, if it has none, of its first journal record.
+    pub location: Option<u64>,
     pub record: Option<String>,
     /// One of the ids of the entry.
     pub id: Option<u64>,
@@ -47,10 +51,12 @@ impl EntryMatcher {
     }
 
     pub(crate) fn has(&self, seen: &EntryFields) -> bool {
-        let Filter { from, to, record, id, request, .. } = &self.filter;
+        let Filter { from, to, actor_kind, location, record, id, request, .. } = &self.filter;
         from.is_none_or(|from| from <= seen.at)
             && to.is_none_or(|to| seen.at < to)
             && self.actor.as_ref().is_none_or(|actor| *actor == seen.actor)
+            && actor_kind.as_ref().is_none_or(|kind| seen.actor.get(kind).is_some())
+            && location.is_none_or(|location| seen.location() == Some(location))
             && record.as_ref().is_none_or(|record| record.eq_ignore_ascii_case(&seen.record))
             && id.is_none_or(|id| seen.ids.contains(&id))
             && request.as_ref().is_none_or(|request| *request == seen.request_id)

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use audit::{Filter, Newest, Trail};
+use audit::{Actor, AuditEntry, Filter, Newest, Trail};
 
 use crate::{AT, append, entry, entry_at, files, folder, open, rare_heads, small_files};
 
@@ -28,6 +28,22 @@ fn newest_entries_come_first_across_files() {
     let within = Filter { from: Some(AT + 4), to: Some(AT + 7), ..Filter::default() };
     assert_eq!(found(&trail, within, 10), (vec![6, 5, 4], false));
     assert_eq!(trail.newest(Filter::default(), 1).unwrap().entries[0].entry, entry(25));
+}
+
+#[test]
+fn entries_of_other_locations_and_actors_do_not_use_up_the_limit() {
+    let (_dir, folder) = folder();
+    let trail = open(&folder, small_files());
+    let here = AuditEntry { location: Some(101), actor: Actor::Workstation("desk".to_owned()), ..entry(1) };
+    let booking = AuditEntry { location: None, decisions: vec![(101, 8)], ..entry(2) };
+    for entry in [&here, &booking] {
+        trail.append(entry).unwrap().wait().unwrap();
+    }
+    append(&trail, 3..=25);
+    assert_eq!(found(&trail, Filter { location: Some(101), ..Filter::default() }, 3), (vec![2, 1], false));
+    let of_kind = |kind: &str| Filter { actor_kind: Some(kind.to_owned()), ..Filter::default() };
+    assert_eq!(found(&trail, of_kind("workstation"), 3), (vec![1], false));
+    assert_eq!(found(&trail, of_kind("key"), 3), (vec![25, 24, 23], true));
 }
 
 /// An entry appended late, such as one of a change whose process ended before it was audited.
