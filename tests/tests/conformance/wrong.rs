@@ -23,6 +23,8 @@ enum Wrong {
     SilentlyLeftOut,
     /// Working hours of a date are shifted by one hour.
     AnHourLater,
+    /// Items of a patient's history stay active.
+    NeverEnded,
 }
 
 struct WrongEhr {
@@ -63,6 +65,10 @@ impl WrongEhr {
                 for hours in records.filter(|hours| hours["date"].is_string() && hours["begin"] == "00:30") {
                     hours["begin"] = "01:30".into();
                 }
+            }
+            (Wrong::NeverEnded, "GET") if path == "/v1/patient_history_items" => {
+                let records = body["records"].as_array_mut().into_iter().flatten();
+                records.for_each(|item| item["active"] = true.into());
             }
             _ => (),
         }
@@ -110,6 +116,7 @@ async fn each_case_detects_its_defect() {
             "working_hours_keep_the_clock_of_the_wall_where_it_changes",
             "1 after working-hour-insert",
         ),
+        (Wrong::NeverEnded, "written_records_are_pulled_unchanged", "an item that is not active"),
     ] {
         assert_eq!(outcome(Wrong::Nothing, case).await, Ok(()), "{case}");
         match outcome(wrong, case).await {

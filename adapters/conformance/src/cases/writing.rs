@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use records::ehr::{Address, EhrAppointment, EhrPatient, EhrRecord, Fault, Resource, Write};
+use serde_json::Value;
 
 use super::kinds;
 use crate::{
@@ -32,7 +33,15 @@ pub async fn written_records_are_pulled_unchanged<S: EhrUnderTest>(subject: Rc<S
                 format!("a receipt for {}: an update is of the record it is of", entry.id()),
                 "change the record that the write names instead of making another one",
             )?;
-            met(&subject, &ended, &id).await?;
+            let shown = met(&subject, &ended, &id).await?;
+            // `met` does not compare `false`, which most records have in fields that were not written.
+            let active = shown.and_then(|shown| shown.fields().get("active").and_then(Value::as_bool));
+            subject.hold_seen(
+                active != Some(true) || !subject.keeps(Resource::PatientHistoryItems, "active"),
+                format!("{} {id} is shown as active", display::name(Resource::PatientHistoryItems)),
+                "an item that is not active: it was ended",
+                "write `active` of an update to the EHR, and map it in pulls",
+            )?;
             let new = subject.written(&made).await?.id;
             subject.hold(new != id, format!("another record than {id}"), "a new item is a new record")?;
         }
