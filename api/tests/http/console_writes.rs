@@ -59,6 +59,24 @@ async fn failed_writes_are_on_the_first_page_until_they_are_settled() {
 }
 
 #[actix_web::test]
+async fn failed_writes_that_are_not_shown_are_counted() {
+    let (world, _folder) = console_world().await;
+    for n in 0..102 {
+        let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": format!("REFUSE {n}")}});
+        world.post("/payments?subdomain=acme&location_id=1", body).answers(202).await;
+    }
+    until("all writes failed", async || {
+        let sync = world.get("/locations/1/sync").operator(VIEWER).ok().await;
+        if sync["data"]["writes_failed"] == 102 { Ok(()) } else { Err(sync) }
+    })
+    .await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
+    let page = operator.page("/console/locations/1").await;
+    assert_eq!(tile(&page, "Failed writes"), "102");
+    assert!(page.contains("Failed: retry or drop each of them; 2 more are not shown"), "{page}");
+}
+
+#[actix_web::test]
 async fn waiting_writes_are_counted_on_the_first_page() {
     let (world, _folder) = console_world().await;
     for (key, name) in [("a", "Nora"), ("b", "Dora")] {

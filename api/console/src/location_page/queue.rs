@@ -23,6 +23,8 @@ pub(super) struct WriteQueue {
     pub more: usize,
     /// Failed writes that wait for an operator, newest first.
     pub failed: Vec<Write>,
+    /// Number of failed writes that are not shown.
+    pub more_failed: usize,
     pub ended: Vec<Write>,
 }
 
@@ -60,6 +62,7 @@ impl WriteQueue {
             more: waiting.len().saturating_sub(WAITING),
             waiting: waiting.iter().take(WAITING).map(row).collect(),
             is_unreadable,
+            more_failed: (engine.failed_writes_at(location.id)? as usize).saturating_sub(failed.len()),
             failed: failed.iter().map(row).collect(),
             ended: ended.iter().filter(|it| !it.needs_operator()).map(row).collect(),
         })
