@@ -156,7 +156,8 @@ impl Free {
         let times: Vec<NaiveTime> =
             times.take_while(|at| *at + self.step <= self.until - self.from).map(|at| self.from + at).collect();
         let instants = days.flat_map(|day| times.iter().map(move |time| day.and_time(*time)));
-        instants.filter_map(|local| zone.from_local_datetime(&local).single()).map(|at| at.timestamp()).collect()
+        let starts = instants.filter_map(|local| zone.from_local_datetime(&local).single()).map(|at| at.timestamp());
+        starts.filter(|start| *start > now).collect()
     }
 }
 

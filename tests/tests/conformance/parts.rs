@@ -34,6 +34,17 @@ mod subject_file {
     }
 
     #[test]
+    fn times_that_have_passed_are_not_free() {
+        // Tuesday 2026-11-24, 09:00 in New York.
+        let nine = 1_795_528_800;
+        let free = |key: &str| read(&LEAST.replace("days_ahead = 3", key)).ok().unwrap().keys.free;
+        for key in ["days_ahead = 0", "first_day = \"2026-11-20\""] {
+            let starts = free(key).starts(chrono_tz::America::New_York, nine + 2_700);
+            assert_eq!(starts[..2], [nine + 3_600, nine + 86_400], "{key}");
+        }
+    }
+
+    #[test]
     fn errors_contain_the_key_and_the_expected_value() {
         for (from, to, parts) in [
             ("zone", "zonne", ["zone", "missing"]),
