@@ -6,7 +6,7 @@ import { readPaired, type Paired } from "./protocol.js";
 const LIMIT_MS = 15_000;
 
 /** The key of an error message in `_locales`. */
-export type PairingError = "error_engine" | "error_code" | "error_wait" | "error_unreachable" | "error_answer";
+export type PairingError = "error_engine" | "error_code" | "error_refused" | "error_wait" | "error_unreachable" | "error_answer";
 
 export interface Asked {
   engine: string;
@@ -46,14 +46,15 @@ async function outcome(answer: Response, engine: string): Promise<PairingOutcome
       } catch {
         return { error: "error_answer" };
       }
-    case 400:
     case 404:
-    case 422:
       return { error: "error_code" };
+    case 400:
+    case 422:
+      return { error: "error_refused" };
     case 429:
       return { error: "error_wait", retryAfterSeconds: Number.parseInt(answer.headers.get("retry-after") ?? "", 10) || 60 };
     default:
-      return { error: "error_answer" };
+      return { error: answer.status >= 500 ? "error_unreachable" : "error_answer" };
   }
 }
 

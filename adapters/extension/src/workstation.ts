@@ -316,7 +316,7 @@ export class Workstation {
       if (digest !== this.#kept.enrolled) {
         const { error } = await this.#pair({ engine, code, name: name ?? "" });
         this.#enrolment = error;
-        if (error === null || error === "error_code") {
+        if (error === null || error === "error_code" || error === "error_refused") {
           await this.#keep({ enrolled: digest });
         }
       }

@@ -90,6 +90,16 @@ test("a code that is not good is tried once; an engine that cannot be reached, u
   assert.equal(calls.length, 4);
 });
 
+test("a refusal of the workstation and a failure of the engine are not reported as a wrong code", async () => {
+  for (const [status, error] of [[400, "error_refused"], [422, "error_refused"], [503, "error_unreachable"], [404, "error_code"], [403, "error_answer"]]) {
+    local = {};
+    answer = () => ({ status });
+    await started();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(views.at(-1).enrolment, error, String(status));
+  }
+});
+
 test("a token goes nowhere but over TLS or to this machine", async () => {
   policy.engine = "http://sync.example";
   await started();
