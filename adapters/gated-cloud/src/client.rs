@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use adapter_sdk::{
     Fault, Receipt,
-    http::{self, Call, encode, retry_after},
+    http::{self, Call, encode},
     session,
     streams::{Ask, Changes},
 };
@@ -113,10 +113,8 @@ fn outcome(call: Call) -> Result<Result<AppResponse, String>, Fault> {
     if answer.is_success() || is_login_page(&answer) {
         return AppResponse::parse(&answer, reads).map(Ok);
     }
-    // From an intermediary, or from a release with another format of refusals.
     let strange = format!("the EHR answered {}, in a way this adapter does not know", answer.status);
-    let code = AppResponse::parse(&answer, reads).ok().and_then(|reply| reply.refusal());
-    Ok(Err(code.ok_or_else(|| Fault::retry_later(strange, retry_after(&answer)))?))
+    AppResponse::parse(&answer, reads)?.refusal().map(Err).ok_or_else(|| Fault::lost(strange, reads))
 }
 
 /// Reads data that always exists.

@@ -95,6 +95,9 @@ fn an_unreadable_response_to_a_form_is_unknown() {
         answer(500, "<html>"),
         answer(200, ""),
         answer(200, json!({"markup": "v5"})),
+        answer(404, "<html>"),
+        answer(409, json!({"markup": "v5", "error": "overlap"})),
+        answer(409, json!({"markup": "v3"})),
         answer(200, lacking),
     ] {
         let (pushed, _) = create(vec![nothing(), session("c"), reply.clone()]);
