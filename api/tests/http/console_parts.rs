@@ -1,8 +1,11 @@
 //! Parts of the console without a server.
 
-use location::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+use location::{
+    OperatoryId,
+    time::{DAY, HOUR, MINUTE, SECOND, Timestamp},
+};
 use operator_console::{
-    location_page::calendar::{AppointmentBlock, Placed, column},
+    location_page::calendar::{AppointmentBlock, Columns, Placed, column, omit_empty},
     sign_in::inside,
     words::{Badge, RelativeTime, span},
 };
@@ -39,4 +42,19 @@ fn overlapping_appointments_are_in_separate_lanes() {
     let column = column("Chair".to_owned(), vec![placed(40, 44), placed(36, 42), placed(44, 46), placed(42, 44)], 32);
     let places: Vec<_> = column.blocks.iter().map(|it| (it.at, it.long, it.lane)).collect();
     assert_eq!(places, [(4, 6, 0), (8, 4, 1), (10, 2, 0), (12, 2, 0)]);
+}
+
+#[test]
+fn operatories_with_appointments_are_shown_before_empty_ones() {
+    let columns = |operatories: u64| -> Columns {
+        let booked = |n| if n == operatories { vec![placed(40, 44)] } else { Vec::new() };
+        (1..=operatories).map(|n| (Some(OperatoryId(n)), (format!("Chair {n}"), booked(n)))).collect()
+    };
+    let shown = |operatories| {
+        let mut all = columns(operatories);
+        omit_empty(&mut all);
+        all.into_keys().flatten().map(|id| id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(3), [1, 2, 3]);
+    assert_eq!(shown(30), [30]);
 }

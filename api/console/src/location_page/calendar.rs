@@ -73,7 +73,7 @@ impl CalendarDay {
         let (cancelled, taken): (Vec<_>, Vec<_>) = found.rows.into_iter().partition(|it| it.cancelled);
         let query = ListQuery::new([location.id.0], Order::Id);
         let operatories = lists.list::<Record<Operatory>>(&query, &PageRequest::whole(MAX_COLUMNS), |it| it.active)?;
-        let mut columns: BTreeMap<Option<OperatoryId>, (String, Vec<Placed>)> =
+        let mut columns: Columns =
             operatories.rows.into_iter().map(|it| (Some(OperatoryId(it.id)), (it.body.name, Vec::new()))).collect();
         let mut names = AppointmentNames { visit, location, kinds: BTreeMap::new() };
         for it in taken {
@@ -82,6 +82,7 @@ impl CalendarDay {
             let new = || (operatory.and_then(named).unwrap_or_else(|| "No operatory".to_owned()), Vec::new());
             columns.entry(operatory).or_insert_with(new).1.push(names.placed(&it)?);
         }
+        omit_empty(&mut columns);
         let all = || columns.values().flat_map(|(_, placed)| placed);
         let first = all().map(|it| it.from / 4 * 4).min().unwrap_or(OPEN.0).min(OPEN.0);
         let last = all().map(|it| it.to.div_ceil(4) * 4).max().unwrap_or(OPEN.1).max(OPEN.1);
@@ -112,6 +113,16 @@ pub struct Placed {
     pub from: usize,
     pub to: usize,
     pub block: AppointmentBlock,
+}
+
+/// The name and the appointments of each operatory.
+pub type Columns = BTreeMap<Option<OperatoryId>, (String, Vec<Placed>)>;
+
+/// Removes the columns without appointments if not all columns can be shown.
+pub fn omit_empty(columns: &mut Columns) {
+    if columns.len() > MAX_COLUMNS {
+        columns.retain(|_, (_, placed)| !placed.is_empty());
+    }
 }
 
 /// Assigns lanes to overlapping appointments. If there are more than lanes, the remaining ones share the last lane.
