@@ -22,6 +22,15 @@ async fn refused(world: &ApiWorld, request: &str) -> Value {
     world.until(WRITES, |list| list["data"].as_array().unwrap().last().is_some_and(|it| it["status"] == "failed")).await
 }
 
+/// Waits until the location has this number of failed writes.
+async fn until_failed(world: &ApiWorld, writes: u64) {
+    until("failed writes", async || {
+        let sync = world.get("/locations/1/sync").operator(VIEWER).ok().await;
+        if sync["data"]["writes_failed"] == writes { Ok(()) } else { Err(sync) }
+    })
+    .await;
+}
+
 /// Returns the value of the tile with this label.
 fn tile<'p>(page: &'p str, label: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!(">{label}</a></dt><dd>")).unwrap_or_else(|| panic!("{label}: {page}"));
@@ -65,15 +74,29 @@ async fn failed_writes_that_are_not_shown_are_counted() {
         let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": format!("REFUSE {n}")}});
         world.post("/payments?subdomain=acme&location_id=1", body).answers(202).await;
     }
-    until("all writes failed", async || {
-        let sync = world.get("/locations/1/sync").operator(VIEWER).ok().await;
-        if sync["data"]["writes_failed"] == 102 { Ok(()) } else { Err(sync) }
-    })
-    .await;
+    until_failed(&world, 102).await;
     let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
     let page = operator.page("/console/locations/1").await;
     assert_eq!(tile(&page, "Failed writes"), "102");
     assert!(page.contains("Failed: retry or drop each of them; 2 more are not shown"), "{page}");
+}
+
+#[actix_web::test]
+async fn ended_writes_are_listed_also_if_the_newest_ones_failed() {
+    let (world, _folder) = console_world().await;
+    let pay = |transaction: &str| {
+        let body = json!({"payment": {"patient_id": PAT, "amount": 1, "transaction_id": transaction}});
+        world.post("/payments?subdomain=acme&location_id=1", body)
+    };
+    pay("good").answers(202).await;
+    world.until(WRITES, |list| list["data"][0]["status"] == "done").await;
+    for n in 0..20 {
+        pay(&format!("REFUSE {n}")).answers(202).await;
+    }
+    until_failed(&world, 20).await;
+    let operator = ConsoleBrowser::signed_in(&world, OPERATOR).await;
+    let page = operator.page("/console/locations/1").await;
+    assert!(page.contains("Ended lately"), "{page}");
 }
 
 #[actix_web::test]

@@ -54,7 +54,8 @@ impl WriteQueue {
             Err(EngineError::Damaged | EngineError::OtherSource(_)) => (Vec::new(), true),
             waiting => (waiting?, false),
         };
-        let newest = Range { from: None, direction: Direction::Backward, limit: ENDED };
+        // Failed writes have a separate list, and may be the newest ones.
+        let newest = Range { from: None, direction: Direction::Backward, limit: ENDED + WAITING };
         let ended = engine.ended_writes(location.id, newest)?;
         let failed = engine.failed_write_requests(location.id, WAITING)?;
         let row = |it: &WriteRequest| Write::from_request(it, visit, now);
@@ -64,7 +65,7 @@ impl WriteQueue {
             is_unreadable,
             more_failed: (engine.failed_writes_at(location.id)? as usize).saturating_sub(failed.len()),
             failed: failed.iter().map(row).collect(),
-            ended: ended.iter().filter(|it| !it.needs_operator()).map(row).collect(),
+            ended: ended.iter().filter(|it| !it.needs_operator()).take(ENDED).map(row).collect(),
         })
     }
 }
