@@ -177,6 +177,7 @@ impl Devices {
         name: &str,
         install: Uuid,
         now: Timestamp,
+        is_gated: impl Fn(LocationId) -> bool,
     ) -> Result<NewDevice, WorkstationError> {
         let typed = normalised(code);
         let digest = self.digest("pairing code", typed.as_deref().unwrap_or_default());
@@ -188,6 +189,9 @@ impl Devices {
             let tried = self.guesses.attempt(peer, now, look);
             let found = tried.map_err(|retry_after| WorkstationError::TooMany { retry_after })??;
             let Some((code, seen)) = found else { return Err(WorkstationError::UnknownCode) };
+            if !is_gated(code.location) {
+                return Err(WorkstationError::NotGated);
+            }
             let mut batch = Batch::new();
             self.use_code(&digest, code.clone(), seen, &mut batch);
             let made = self.make(code.location, name, install, now, &mut batch)?;

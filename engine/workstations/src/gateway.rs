@@ -129,7 +129,8 @@ impl Gateway {
     /// Exchanges a code for a token. `install` is the extension's own id of its installation. Repeated pairing yields
     /// the same workstation with another token.
     pub async fn pair(&self, peer: IpAddr, code: &str, name: &str, install: Uuid) -> Result<Paired, WorkstationError> {
-        let made = self.devices.pair(peer, code, name, install, clock::now()).await?;
+        let is_gated = |location| self.location_gateway(location).is_some();
+        let made = self.devices.pair(peer, code, name, install, clock::now(), is_gated).await?;
         if let Some(gated) = made.before.and_then(|before| self.location_gateway(before)) {
             gated.end(made.id, ByeReason::Replaced);
         }

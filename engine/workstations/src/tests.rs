@@ -362,7 +362,7 @@ async fn a_code_works_once_in_any_spelling_within_ten_minutes() {
     let devices = devices(&store);
     let made = Timestamp(HOUR);
     let code = devices.new_code(HERE, CodeKind::Single, made).await.unwrap();
-    let pair = |at| devices.pair(PEER, &code.code, "x", Uuid::from_u128(3), at);
+    let pair = |at| devices.pair(PEER, &code.code, "x", Uuid::from_u128(3), at, |_| true);
     assert!(matches!(pair(made.plus(10 * MINUTE)).await, Err(WorkstationError::UnknownCode)));
     assert!(pair(made.plus(10 * MINUTE - 1)).await.is_ok());
 }
@@ -387,9 +387,9 @@ async fn an_enrolment_code_is_limited_in_uses_and_hours() {
     let code = devices.new_code(HERE, CodeKind::Enrolment { uses: 3, hours: 2 }, made).await.unwrap();
     assert_eq!((code.code.len(), code.uses, code.expires), (26, 3, made.plus(2 * HOUR)));
     for install in 1..=3 {
-        devices.pair(PEER, &code.code, "x", Uuid::from_u128(install), made).await.unwrap();
+        devices.pair(PEER, &code.code, "x", Uuid::from_u128(install), made, |_| true).await.unwrap();
     }
-    let fourth = devices.pair(PEER, &code.code, "x", Uuid::from_u128(4), made).await;
+    let fourth = devices.pair(PEER, &code.code, "x", Uuid::from_u128(4), made, |_| true).await;
     assert!(matches!(fourth, Err(WorkstationError::UnknownCode)));
     assert_eq!(devices.at(HERE).unwrap().len(), 3);
     for (uses, hours) in [(0, 1), (1, 0), (1_001, 1), (1, 721)] {
@@ -470,6 +470,21 @@ async fn a_location_without_gate_has_no_workstations() {
     assert!(matches!(gateway.workstations(UNGATED), Err(WorkstationError::NotGated)));
     assert!(gateway.status(UNGATED).is_none());
     assert_eq!(Rejection::OtherLocation.to_string(), "it is for another location");
+}
+
+#[tokio::test]
+async fn a_code_of_a_location_that_lost_its_gate_keeps_an_earlier_pairing() {
+    let (setup, store) = (Arc::new(Current::from_pointee(testing::setup())), store());
+    let gateway = Gateway::new(setup.clone(), store, Secrets::from_seed([7; 32]), &AdapterRegistry::new()).0;
+    let token = paired(&gateway, HERE, 1).await;
+    let code = gateway.new_code(THERE, CodeKind::Single).await.unwrap().code;
+    let mut next = setup.load_full().as_ref().clone();
+    next.locations.get_mut(&THERE).map(Arc::make_mut).unwrap().source = Some(2);
+    setup.store(Arc::new(next));
+    gateway.apply_setup();
+    let refused = gateway.pair(PEER, &code, "x", Uuid::from_u128(1)).await;
+    assert!(matches!(refused, Err(WorkstationError::NotGated)));
+    assert!(Fake::connect(&gateway, &token).is_ok());
 }
 
 /// An adapter that is rolled out has other paths without a change of the setup.
