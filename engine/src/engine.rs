@@ -428,7 +428,7 @@ impl Engine {
     /// its last known numbers.
     pub async fn sync_state(&self, location: LocationId) -> Result<SyncState, EngineError> {
         let unloadable = |reason: &str| {
-            let known = self.metrics.locations.health(location);
+            let known = self.metrics.locations.health(location).unwrap_or_default();
             SyncState {
                 last_sync: known.last_read,
                 schedule_as_of: known.schedule_as_of,

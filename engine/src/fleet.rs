@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use location::LocationId;
-use records::{AdapterState, sync_state::GateStatus};
+use records::{AdapterState, SyncState, sync_state::GateStatus};
 use runtime::{RecentError, metrics::LocationHealth};
 use webhooks::follower::Lag;
 
@@ -14,6 +14,26 @@ impl Engine {
     /// in memory since the start are missing.
     pub fn location_health(&self) -> BTreeMap<LocationId, LocationHealth> {
         self.metrics.locations.all()
+    }
+
+    /// Returns the part of `sync_state` that is known without loading the location: whether it works, the reasons, and
+    /// the numbers of its queue and last read. Returns `None` if it was not in memory since the start.
+    pub fn last_known_state(&self, location: LocationId) -> Option<SyncState> {
+        let known = self.metrics.locations.health(location)?;
+        let state = SyncState {
+            read_ok: known.read_problem.is_none(),
+            read_reason: known.read_problem,
+            write_ok: known.write_problem.is_none(),
+            write_reason: known.write_problem,
+            last_sync: known.last_read,
+            schedule_as_of: known.schedule_as_of,
+            queued: known.queued,
+            oldest_queued: known.oldest_write,
+            reading: known.unread_resource,
+            guarded: known.unread_resource.into_iter().collect(),
+            ..SyncState::default()
+        };
+        Some(state.at_gate(self.gate(location)).through(self.adapter_at(location)))
     }
 
     /// Returns the errors of a location since this process hosts it, latest first.

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use location::{Event, Location, Timestamp, WriteId, event::InsertFailure, gate::Gate};
-use records::{SyncState, sync_state::shut};
+use records::{Description, SyncState, sync_state::shut};
 use runtime::{ErrorSource, Origin, RecentError, metrics::LocationHealth};
 
-pub(crate) fn summarize(machine: &Location, now: Timestamp) -> LocationHealth {
-    let (state, (read_problem, write_problem)) = (&machine.state, SyncState::reasons(machine, now));
+pub(crate) fn summarize(machine: &Location, description: Option<&Description>, now: Timestamp) -> LocationHealth {
+    let (state, (read_problem, write_problem)) = (&machine.state, SyncState::reasons(machine, description, now));
     let queued = state.queue.len() as u64;
     let parked = if state.is_writing_suspended() || state.breaker.blocked.is_some() { queued } else { 0 };
     let last_read = state.pulls.last_success.filter(|_| machine.settings.capabilities.integrated);
     let schedule_as_of = machine.schedule_as_of(now).filter(|_| machine.settings.capabilities.integrated);
     let skipped = state.pulls.skipped.values().map(|skips| skips.len() as u64).sum();
+    let unread_resource = read_problem.as_deref().and_then(|reason| SyncState::unread_resource(machine, reason));
     LocationHealth {
         queued,
         parked,
@@ -22,6 +23,7 @@ pub(crate) fn summarize(machine: &Location, now: Timestamp) -> LocationHealth {
         schedule_as_of,
         read_problem,
         write_problem,
+        unread_resource,
         skipped,
         unloadable_since: None,
     }

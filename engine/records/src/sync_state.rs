@@ -204,11 +204,7 @@ impl SyncState {
             queued: queue.len() as u64,
             oldest_queued: queue.oldest(),
             next_cycle: next_cycle.filter(|_| integrated && pulls.cycle.is_none()),
-            reading: pulls
-                .cycle
-                .as_ref()
-                .filter(|_| integrated)
-                .and_then(|cycle| Some(cycle.next(&settings.capabilities.pulls)?.resource)),
+            reading: resource_being_read(machine),
             progress: pulls.progress.clone(),
             skipped: pulls.skipped.clone(),
             missing: pulls.missing.iter().map(|(resource, ids)| (*resource, ids.len())).collect(),
@@ -231,10 +227,22 @@ impl SyncState {
     }
 
     /// Returns `read_reason` and `write_reason` only, without copies of the rest.
-    pub fn reasons(machine: &Location, now: Timestamp) -> (Option<String>, Option<String>) {
-        let Problems { read, write } = Problems::of_location(machine, None, now);
+    pub fn reasons(
+        machine: &Location,
+        description: Option<&Description>,
+        now: Timestamp,
+    ) -> (Option<String>, Option<String>) {
+        let Problems { read, write } = Problems::of_location(machine, description, now);
         let reason = |problem: Option<(Timestamp, Cow<'_, str>)>| problem.map(|(_, reason)| reason.into_owned());
         (reason(read), reason(write))
+    }
+
+    /// Returns the resource that a `read_reason` concerns, if it is a single one.
+    pub fn unread_resource(machine: &Location, read_reason: &str) -> Option<Resource> {
+        match Cause::from_reason(read_reason) {
+            Cause::Deletions => machine.state.pulls.guarded.first().copied(),
+            _ => resource_being_read(machine),
+        }
     }
 
     /// Adds the state of the adapter. Unless the adapter is ready, neither reading nor writing works. Damage and
@@ -271,6 +279,13 @@ impl SyncState {
         self.gate = gate;
         self
     }
+}
+
+/// Returns the resource that the running cycle reads.
+fn resource_being_read(machine: &Location) -> Option<Resource> {
+    let capabilities = &machine.settings.capabilities;
+    let cycle = machine.state.pulls.cycle.as_ref().filter(|_| capabilities.integrated)?;
+    Some(cycle.next(&capabilities.pulls)?.resource)
 }
 
 /// Returns `true` if the EHR is described and has no readable resource.

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use location::{LocationId, SECOND, Timestamp};
+use location::{LocationId, Resource, SECOND, Timestamp};
 use parking_lot::Mutex;
 use prometheus::HistogramOpts;
 pub use prometheus::{Histogram, HistogramVec, core::Collector, proto::MetricFamily as Family};
@@ -113,6 +113,8 @@ pub struct LocationHealth {
     /// The reason why reading or writing does not work, if any.
     pub read_problem: Option<String>,
     pub write_problem: Option<String>,
+    /// The resource that `read_problem` concerns, if it is a single one.
+    pub unread_resource: Option<Resource>,
     /// Records of the EHR that could not be read when last shown.
     pub skipped: u64,
     /// Time since which the location cannot be loaded: its records are damaged, or of another data source.
@@ -140,9 +142,9 @@ impl Locations {
         self.0.lock().clone()
     }
 
-    /// Returns the last known status of a location.
-    pub fn health(&self, location: LocationId) -> LocationHealth {
-        self.0.lock().get(&location).cloned().unwrap_or_default()
+    /// Returns the last known status of a location, or `None` if it was not in memory since the start.
+    pub fn health(&self, location: LocationId) -> Option<LocationHealth> {
+        self.0.lock().get(&location).cloned()
     }
 
     /// Returns the start of a location's last complete read of the appointments.
@@ -288,7 +290,8 @@ mod tests {
         }
         let numbers = metrics.numbers(Timestamp(3), |_| true);
         assert_eq!((numbers.locations_not_reading, numbers.locations_not_writing, numbers.writes_queued), (1, 1, 2));
-        assert_eq!(metrics.locations.health(LocationId(1)).unloadable_since, Some(Timestamp(1)));
+        let health = metrics.locations.health(LocationId(1));
+        assert_eq!(health.and_then(|health| health.unloadable_since), Some(Timestamp(1)));
         metrics.locations.note(LocationId(1), LocationHealth::default());
         assert_eq!(metrics.numbers(Timestamp(3), |_| true).locations_not_reading, 0);
     }

@@ -285,7 +285,9 @@ impl LocationActor {
             Ok(processor) => {
                 let (records, took) = (processor.machine.state.appointments.len(), started.elapsed());
                 tracing::debug!(location = %self.id, appointments = records, ?took, "location in memory");
-                self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
+                let health =
+                    location_health::summarize(&processor.machine, processor.description.as_ref(), clock::now());
+                self.metrics.locations.note(self.id, health);
                 if let Some(show) = &self.means.watcher {
                     show(processor.queue_change(Vec::new()));
                 }
@@ -540,7 +542,8 @@ impl LocationActor {
         if let Some((show, ended)) = self.means.watcher.as_ref().zip(ended) {
             show(processor.queue_change(ended));
         }
-        self.metrics.locations.note(self.id, location_health::summarize(&processor.machine, clock::now()));
+        let health = location_health::summarize(&processor.machine, processor.description.as_ref(), clock::now());
+        self.metrics.locations.note(self.id, health);
         for call in calls {
             self.call(call, ctx);
         }
