@@ -1,10 +1,13 @@
 //! Page requests and page positions: by cursor from v3.0.0 on, by number in v2.2.2. The engine reads the pages. Cursors
 //! are signed here, also those of the feed of changes and of exports.
 
+use std::{collections::BTreeMap, ops::Bound};
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use engine::{
     EngineError,
     lists::{self, PageAt, PageRequest, Position, Range},
+    store::Direction,
 };
 use location::Timestamp;
 use schemars::JsonSchema;
@@ -91,6 +94,19 @@ impl Paging {
         position: impl Fn(&T) -> Position,
     ) -> Result<ListPage<T>, EngineError> {
         Ok(self.with_cursors(self.request(descending).collect(fetch, keep, position)?, false))
+    }
+
+    /// Reads a page of a list in memory, in the order of its ids.
+    pub fn collect_by_id<'l, T>(&self, list: &'l BTreeMap<u64, T>) -> Result<ListPage<&'l T>, EngineError> {
+        let fetch = |Range { from, direction, limit }: Range| {
+            let beyond = from.map_or(Bound::Unbounded, |from| Bound::Excluded(from.id));
+            Ok(match direction {
+                Direction::Forward => list.range((beyond, Bound::Unbounded)).take(limit).collect::<Vec<_>>(),
+                Direction::Backward => list.range((Bound::Unbounded, beyond)).rev().take(limit).collect(),
+            })
+        };
+        let page = self.collect(false, fetch, |_| true, |it| Position::id(*it.0))?;
+        Ok(ListPage { rows: page.rows.into_iter().map(|(_, row)| row).collect(), info: page.info })
     }
 
     /// Adds cursors to a page. Only cursors of a list that changes during paging contain its start time (`timed`). All
@@ -233,7 +249,7 @@ impl QueryCursors {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use engine::{lists::READ_AHEAD, store::Direction};
+    use engine::lists::READ_AHEAD;
 
     use super::*;
 

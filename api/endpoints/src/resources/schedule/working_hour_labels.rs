@@ -1,6 +1,5 @@
 //! GET /working_hour_labels: a label exists only as a name on working hours, so the labels are collected from these.
 
-use engine::{lists::Range, store::Direction};
 use sha2::{Digest, Sha256};
 
 use crate::prelude::*;
@@ -57,27 +56,10 @@ pub async fn list(
             label.2 |= in_force;
         }
     }
-    let page = paging.collect(
-        false,
-        |Range { from, direction, limit }| {
-            let backwards = direction == Direction::Backward;
-            let beyond = |id: &&u64| match from {
-                None => true,
-                Some(from) if backwards => **id < from.id,
-                Some(from) => **id > from.id,
-            };
-            let ids = labels.keys().filter(beyond);
-            Ok(if backwards { ids.rev().take(limit).collect() } else { ids.take(limit).collect::<Vec<_>>() })
-        },
-        |id| {
-            labels.get(id).is_some_and(|(_, label, in_use)| {
-                name.as_ref().is_none_or(|name| label.to_lowercase().contains(name))
-                    && active.is_none_or(|active| active == *in_use)
-            })
-        },
-        |id| Position::id(**id),
-    )?;
-    let rows = page.rows.iter().filter_map(|id| labels.get(id));
-    let rows = rows.map(|(location, name, _)| WorkingHourLabelView::new(*location, name)).collect();
-    Ok(call.page(&ListPage { rows, info: page.info }))
+    labels.retain(|_, (_, label, in_use)| {
+        name.as_ref().is_none_or(|name| label.to_lowercase().contains(name))
+            && active.is_none_or(|active| active == *in_use)
+    });
+    let page = paging.collect_by_id(&labels)?;
+    Ok(call.page(&page.views(|(location, name, _)| WorkingHourLabelView::new(*location, name))))
 }
