@@ -64,6 +64,8 @@ async fn stopped_deletions_can_be_accepted() {
         state["data"]["read_problem"],
         "patient_alerts: the EHR shows 39 of 40 records deleted; nothing was deleted here"
     );
+    assert_eq!(state["data"]["problems"][0]["resource"], "patient_alerts");
+    assert_shown_in_fleet(&world, &state).await;
     accept("patient_alerts").ok().await;
     let let_go = |state: &Value| {
         let alerts = resource_state(state, "patient_alerts");
@@ -94,6 +96,56 @@ async fn a_record_that_cannot_be_read_is_shown_until_it_can() {
     ehr.set_unreadable(Resource::PatientAlerts, 3, false);
     world.post(SYNC, json!({})).ok().await;
     world.until(SYNC, |state| resource_state(state, "patient_alerts")["skipped"] == json!(11)).await;
+}
+
+/// Asserts that the fleet shows a location as its own status does.
+async fn assert_shown_in_fleet(world: &ApiWorld, state: &Value) {
+    let state = &state["data"];
+    let fleet = world.get(&format!("/fleet?location_ids[]={}", state["location_id"])).ok().await;
+    assert_eq!(fleet["data"].as_array().map(Vec::len), Some(1));
+    for field in ["read_problem", "write_problem", "problems", "writes_waiting", "writes_failed"] {
+        assert_eq!(fleet["data"][0][field], state[field], "{field}");
+    }
+}
+
+#[actix_web::test]
+async fn the_fleet_is_listed_in_pages_and_loads_no_location() {
+    let world = world().await;
+    let (mut rows, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = world.get(&format!("/fleet?per_page=3&end_cursor={cursor}")).ok().await;
+        rows.extend(page["data"].as_array().unwrap().clone());
+        cursor = page["page_info"]["end_cursor"].as_str().unwrap().to_owned();
+        if page["page_info"]["has_next_page"] == false {
+            break;
+        }
+    }
+    let rows = Value::from(rows);
+    assert_eq!(each(&rows, "id"), [1, 2, 3, 4, 5, 6, 7]);
+    let expected = ["active", "active", "pending", "closed", "active", "active", "active"];
+    assert_eq!(each(&rows, "status"), expected);
+    let of = |location: u32| &rows[location as usize - 1];
+    assert_eq!((&of(MAIN)["writes_waiting"], &of(MAIN)["problems"]), (&json!(0), &json!([])));
+    let unknown = json!({
+        "id": BARE, "name": of(BARE)["name"], "subdomain": "acme", "status": "active", "sync_source_id": null,
+        "read_problem": null, "write_problem": null, "problems": [], "writes_waiting": null, "writes_failed": 0,
+    });
+    assert_eq!(*of(BARE), unknown, "nothing has loaded it");
+    world.get(&format!("/locations/{BARE}/sync")).ok().await;
+    let rival = world.get("/fleet?subdomain=rival").ok().await["data"].clone();
+    assert_eq!(each(&rival, "id"), [RIVAL]);
+    let loaded = world.get(&format!("/fleet?location_ids[]={BARE}")).ok().await;
+    assert_eq!(loaded["data"][0]["writes_waiting"], 0);
+}
+
+#[actix_web::test]
+async fn the_fleet_has_the_problems_of_paused_and_damaged_locations() {
+    let world = world_damaged(MAIN).await;
+    world.get(SYNC).ok().await;
+    assert_shown_in_fleet(&world, &world.get(SYNC).ok().await).await;
+    let paused = world.post(&format!("/locations/{SECOND}/pause"), json!({})).ok().await;
+    assert_eq!(paused["data"]["problems"].as_array().map(Vec::len), Some(2));
+    assert_shown_in_fleet(&world, &paused).await;
 }
 
 #[actix_web::test]
@@ -167,6 +219,11 @@ async fn an_ehr_that_was_never_reached_is_shown_with_the_cause() {
         let state = world.get(SYNC).ok().await["data"].clone();
         assert_eq!((&state["last_sync_at"], &state["next_cycle_at"]), (&Value::Null, &Value::Null), "{why}");
         assert_eq!(state["write_problem"], "the EHR was not reached yet");
+        until("the same problems in the fleet", async || {
+            let (fleet, state) = (world.get("/fleet?location_ids[]=1").ok().await, world.get(SYNC).ok().await);
+            (fleet["data"][0]["problems"] == state["data"]["problems"]).then_some(())
+        })
+        .await;
         let standing = async || {
             let entry = world.get("/sync_status?location_ids[]=1").ok().await["data"][0].clone();
             let (read, write) = (entry["read_status"].clone(), entry["write_status"].clone());

@@ -179,7 +179,7 @@ fn common_parameters_and_headers_are_references() {
             for parameter in operation["parameters"].as_array().unwrap() {
                 let here = parameter["name"].as_str().unwrap_or_default();
                 assert!(!["Svc-Api-Version", "X-Request-Id"].contains(&here), "{endpoint} defines {here} inline");
-                // Of the operators' endpoints, only one has pages and one takes a key.
+                // Of the operators' endpoints, only one takes a key.
                 let often = ["end_cursor", "Idempotency-Key"].contains(&here);
                 assert!(!often || inline.insert(here.to_owned()), "{endpoint} defines {here} inline again");
             }

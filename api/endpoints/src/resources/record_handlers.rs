@@ -55,7 +55,7 @@ fn render_page<V: RecordView>(
     page: &ListPage<Row<Record<V::Body>>>,
 ) -> Answer<Paged<V::View<'static>>> {
     let answer: Paged<V::View<'_>> = call.page_of(page, |it| V::render(it, call))?;
-    Ok(Paged::wrap(answer.into_response()))
+    Ok(Wraps::<V::View<'static>>::wrap(answer.into_response()))
 }
 
 /// Returns a record of an institution.

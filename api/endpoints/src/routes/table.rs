@@ -75,7 +75,7 @@ use crate::{
         },
         operations,
         operators::{
-            adapters, backups, configuration, operator_actions, recent_errors, simulated_ehr, store_keys, sync,
+            adapters, backups, configuration, fleet, operator_actions, recent_errors, simulated_ehr, store_keys, sync,
             webhooks,
         },
         patients::{self, documents::DocumentTypeView},
@@ -248,6 +248,15 @@ fn institutions_and_locations() -> Vec<Route> {
                 "A full pass that would delete too many records of a resource is stopped, because such a pass usually \
                  indicates a fault. This call accepts the deletions of the stopped pass.",
             ),
+        get("/fleet", fleet::list)
+            .about("List all locations with their last known status", "6")
+            .noting(
+                "The list includes locations that do not accept calls. It is answered without loading locations into \
+                 memory. The status of a location that was not in memory since its process started is not known: \
+                 `writes_waiting` is null, and `GET /locations/{id}/sync` loads the location. The same applies to the \
+                 locations of a node that does not respond.",
+            )
+            .operator(Role::Viewer),
         get("/locations/{id}/errors", recent_errors::list)
             .about("List the recent errors of a location", "6")
             .named("list_location_errors")

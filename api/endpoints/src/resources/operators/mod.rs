@@ -4,6 +4,7 @@ pub mod adapter_costs;
 pub mod adapters;
 pub mod backups;
 pub mod configuration;
+pub mod fleet;
 pub mod operator_actions;
 pub mod recent_errors;
 pub mod simulated_ehr;

@@ -144,7 +144,7 @@ pub fn view<'a>(setup: &'a Setup, shared: &'a SourceStatus) -> SyncStatusView<'a
 }
 
 /// Ids per query to another node, well within the limit of a request line.
-const LOCATIONS_PER_CALL: usize = 50;
+pub(crate) const LOCATIONS_PER_CALL: usize = 50;
 /// Seconds until a moving location is likely to have a node.
 const RETRY_MOVED: u64 = 1;
 
@@ -164,16 +164,24 @@ pub struct ListSyncStatus {
 /// A view of this node, or one as received from another node.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum SyncStatusRow<'a> {
-    Here(SyncStatusView<'a>),
+pub(crate) enum NodeRow<V> {
+    Here(V),
     Elsewhere(Box<RawValue>),
 }
 
-impl Wraps<SyncStatusRow<'_>> for Listed<SyncStatusView<'static>> {
+impl<V> Wraps<NodeRow<V>> for Listed<V> {
     const STATUS: u16 = 200;
 
     fn wrap(answer: HttpResponse) -> Self {
-        <Self as Wraps<SyncStatusView<'static>>>::wrap(answer)
+        <Self as Wraps<V>>::wrap(answer)
+    }
+}
+
+impl<V> Wraps<NodeRow<V>> for Paged<V> {
+    const STATUS: u16 = 200;
+
+    fn wrap(answer: HttpResponse) -> Self {
+        <Self as Wraps<V>>::wrap(answer)
     }
 }
 
@@ -193,15 +201,19 @@ pub async fn list(
     };
     let shared = shared.values().filter(|it| wanted(read, &it.read) && wanted(write, &it.write));
     let setup = call.api.engine.setup();
-    let mut rows: Vec<_> = shared.map(|it| SyncStatusRow::Here(view(&setup, it))).collect();
+    let mut rows: Vec<_> = shared.map(|it| NodeRow::Here(view(&setup, it))).collect();
+    let filters = [("read_status", read), ("write_status", write)];
+    let filters = filters.into_iter().filter_map(|(name, color)| Some(format!("{name}={}", color?)));
+    let filters = Vec::from_iter(filters);
     for (node, locations) in elsewhere {
-        rows.extend(fetch_rows(&call, &node, &locations, read, write).await?.into_iter().map(SyncStatusRow::Elsewhere));
+        let fetched = fetch_rows(&call, &node, "/sync_status", &locations, &filters).await?;
+        rows.extend(fetched.into_iter().map(NodeRow::Elsewhere));
     }
     Ok(call.list(&rows))
 }
 
 /// Ids of locations by the node that serves them.
-type LocationsByNode = BTreeMap<String, Vec<u32>>;
+pub(crate) type LocationsByNode = BTreeMap<String, Vec<u32>>;
 
 /// Splits locations into those of this node and those of others. Locations of one data source stay together, because
 /// they belong to one institution.
@@ -219,13 +231,13 @@ fn places(call: &ApiCall, all: Vec<OpenLocation>) -> Result<(Vec<OpenLocation>, 
     Ok((here, elsewhere))
 }
 
-/// Returns the rows of another node unchanged.
-async fn fetch_rows(
+/// Returns the rows of another node unchanged. `parameters` are added to the query, in addition to the ids.
+pub(crate) async fn fetch_rows(
     call: &ApiCall,
     node: &str,
+    path: &str,
     locations: &[u32],
-    read: Option<&str>,
-    write: Option<&str>,
+    parameters: &[String],
 ) -> Result<Vec<Box<RawValue>>, ApiError> {
     let peers = call.api.peers.as_ref().ok_or_else(ApiError::internal)?;
     let mut headers = HeaderMap::new();
@@ -236,9 +248,8 @@ async fn fetch_rows(
     let mut rows = Vec::new();
     for some in locations.chunks(LOCATIONS_PER_CALL) {
         let mut query: Vec<String> = some.iter().map(|id| format!("location_ids[]={id}")).collect();
-        query.extend(read.map(|color| format!("read_status={color}")));
-        query.extend(write.map(|color| format!("write_status={color}")));
-        let path = format!("/sync_status?{}", query.join("&"));
+        query.extend_from_slice(parameters);
+        let path = format!("{path}?{}", query.join("&"));
         let (method, client, body) = (&Method::GET, call.client, Bytes::new());
         let asked =
             NodeCall { method, path: &path, headers: &headers, id: "", client, counted: true, unplaced: false, body };
