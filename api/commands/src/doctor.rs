@@ -273,7 +273,7 @@ fn is_of_configuration(config: &Config, instance: Option<&str>) -> Result<bool, 
 /// Reports problems of locations, failed writes and failing webhooks of the running server.
 async fn work(session: Result<ServerSession, String>, findings: &mut Findings) -> Result<(), String> {
     let places = ServerLocations::at(session?).await?;
-    let (states, webhooks) = (places.states().await?, places.failing_webhooks().await?);
+    let (states, webhooks) = (places.states(false).await?, places.failing_webhooks().await?);
     let problem_lines: Vec<String> = states.iter().flat_map(|state| state.problem_lines()).collect();
     if problem_lines.is_empty() {
         let active = states.iter().filter(|state| state.is_active()).count();

@@ -1,12 +1,13 @@
 //! `locations`, `queue`, `errors`, `sync`, `pause`, `resume` and `accept-deletions`: the state of a running server, and
 //! operators' actions.
 
-use std::{fmt::Display, process::ExitCode};
+use std::{collections::BTreeMap, fmt::Display, process::ExitCode};
 
 use clap::{Args, Subcommand};
 use endpoints::resources::operators::operator_actions::{ACCEPT_DELETIONS, Action, DROP, RETRY, SYNC};
 use engine::{adapter_host::plain, write_requests::Status};
 use framework::values::words::WireEnum;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 
 use crate::{
@@ -18,6 +19,9 @@ use crate::{
 
 /// Maximum number of writes shown per location.
 const SHOWN: usize = 100;
+/// Maximum number of concurrent requests about single locations. Over the limit per second, the server delays four
+/// calls of a token and refuses more.
+const CONCURRENT: usize = 4;
 /// Maximum number of bytes of a reason in one line. `errors` and `--json` show the whole reason of an EHR.
 const REASON: usize = 200;
 
@@ -155,10 +159,12 @@ pub(super) struct LocationState {
     subdomain: String,
     /// `active`, `pending` or `closed`.
     status: String,
+    /// The data source of an active location.
+    source: Option<u64>,
     /// `None` for an inactive location.
-    read_status: Option<String>,
-    write_status: Option<String>,
-    /// The response of `GET /locations/{id}/sync`.
+    read_status: Option<&'static str>,
+    write_status: Option<&'static str>,
+    /// The row of `GET /fleet`, or the response of `GET /locations/{id}/sync` if the row has no status.
     sync: Value,
     /// The location of the same data source that reports the problem, if this location reports none.
     see: Option<u64>,
@@ -170,7 +176,7 @@ impl LocationState {
     }
 
     fn is_red(&self) -> bool {
-        [&self.read_status, &self.write_status].iter().any(|status| status.as_deref() == Some("red"))
+        [self.read_status, self.write_status].contains(&Some("red"))
     }
 
     fn problems(&self) -> &[Value] {
@@ -225,44 +231,52 @@ impl ServerLocations {
         Ok(ServerLocations { session, institutions })
     }
 
-    /// Returns the active locations, grouped by data source, then the inactive ones.
-    pub(crate) async fn states(&self) -> Result<Vec<LocationState>, String> {
-        let mut states = Vec::new();
-        for institution in &self.institutions {
-            let subdomain = text(&institution["subdomain"]);
-            let sources = answer(self.session.get(&format!("/sync_status?subdomain={subdomain}"))).await?;
-            for source in sources.as_array().into_iter().flatten() {
-                let mut of_source = Vec::new();
-                for location in source["locations"].as_array().into_iter().flatten() {
-                    of_source.push(self.state(location, subdomain, Some(source)).await?);
-                }
-                let with_problem = of_source.iter().find(|it| !it.problems().is_empty()).map(|it| it.id);
-                for state in of_source.iter_mut().filter(|it| it.is_red() && it.problems().is_empty()) {
-                    state.see = with_problem;
-                }
-                states.extend(of_source);
-            }
-        }
-        for (_, location, subdomain) in self.all().filter(|(_, location, _)| location["status"] != "active") {
-            states.push(self.state(location, subdomain, None).await?);
-        }
-        Ok(states)
+    /// Returns the rows of `GET /fleet` by location.
+    async fn fleet(&self) -> Result<BTreeMap<u64, Value>, String> {
+        let rows = elements(&self.session, "/fleet?per_page=1000", usize::MAX).await?;
+        Ok(rows.into_iter().map(|row| (row["id"].as_u64().unwrap_or(0), row)).collect())
     }
 
-    /// Returns the state of a location. `source` is the status of the data source of an active location.
-    async fn state(&self, location: &Value, subdomain: &str, source: Option<&Value>) -> Result<LocationState, String> {
-        let path = format!("/locations/{}/sync?subdomain={subdomain}", location["id"]);
-        let color = |field: &str| source.map(|source| text(&source[field]).to_owned());
-        Ok(LocationState {
-            id: location["id"].as_u64().unwrap_or(0),
-            name: text(&location["name"]).to_owned(),
-            subdomain: subdomain.to_owned(),
-            status: source.map_or(text(&location["status"]), |_| "active").to_owned(),
-            read_status: color("read_status"),
-            write_status: color("write_status"),
-            sync: answer(self.session.get(&path)).await?,
-            see: None,
-        })
+    /// Returns the active locations, grouped by data source, then the inactive ones. An unknown status is requested
+    /// from the location, which loads it. With `only_active`, inactive locations are not loaded for it.
+    pub(crate) async fn states(&self, only_active: bool) -> Result<Vec<LocationState>, String> {
+        let fleet = &self.fleet().await?;
+        let requests = self.all().map(|(id, location, subdomain)| async move {
+            let known = fleet.get(&id).cloned().unwrap_or_default();
+            let is_active = location["status"] == "active";
+            let path = format!("/locations/{id}/sync?subdomain={subdomain}");
+            Ok::<_, String>(LocationState {
+                id,
+                name: text(&location["name"]).to_owned(),
+                subdomain: subdomain.to_owned(),
+                status: text(&location["status"]).to_owned(),
+                source: known["sync_source_id"].as_u64().filter(|_| is_active),
+                read_status: None,
+                write_status: None,
+                sync: match known["writes_waiting"].is_null() && (is_active || !only_active) {
+                    true => answer(self.session.get(&path)).await?,
+                    false => known,
+                },
+                see: None,
+            })
+        });
+        let mut states: Vec<LocationState> = stream::iter(requests).buffered(CONCURRENT).try_collect().await?;
+        // Both sorts are stable, and each data source belongs to one institution.
+        let institutions = states.chunk_by_mut(|a, b| a.subdomain == b.subdomain);
+        institutions.for_each(|institution| institution.sort_by_key(|it| it.source));
+        states.sort_by_key(|it| !it.is_active());
+        for shared in states.chunk_by_mut(|a, b| a.source.is_some() && a.source == b.source) {
+            let color = |field: &str| {
+                if shared.iter().all(|it| it.sync[field].is_null()) { "green" } else { "red" }
+            };
+            let (read, write) = (color("read_problem"), color("write_problem"));
+            let with_problem = shared.iter().find(|it| !it.problems().is_empty()).map(|it| it.id);
+            for state in shared.iter_mut().filter(|it| it.is_active()) {
+                (state.read_status, state.write_status) = (Some(read), Some(write));
+                state.see = with_problem.filter(|_| state.is_red() && state.problems().is_empty());
+            }
+        }
+        Ok(states)
     }
 
     /// Returns webhook endpoints whose last message was not delivered, one line each.
@@ -317,10 +331,10 @@ async fn show_locations(arguments: &LocationsArguments) -> Result<(), String> {
     let places = ServerLocations::connect(&arguments.list.server).await?;
     let heads = ["ID", "NAME", "INSTITUTION", "STATUS", "READING", "WRITING", "WAITING", "FAILED", "PROBLEM"];
     let mut table = TextTable::new(&heads, arguments.list.json);
-    let states = places.states().await?;
+    let states = places.states(arguments.red).await?;
     let mut steps = Vec::new();
     for state in states.iter().filter(|state| state.is_red() || !arguments.red) {
-        let LocationState { id, name, subdomain, status, read_status, write_status, sync, see } = state;
+        let LocationState { id, name, subdomain, status, read_status, write_status, sync, see, .. } = state;
         let object = json!({
             "id": id, "name": name, "subdomain": subdomain, "status": status,
             "read_status": read_status, "write_status": write_status,
@@ -330,7 +344,7 @@ async fn show_locations(arguments: &LocationsArguments) -> Result<(), String> {
         });
         let [waiting, failed] = ["writes_waiting", "writes_failed"].map(|field| sync[field].to_string());
         let (id, problem) = (id.to_string(), state.problem());
-        let [reading, writing] = [read_status, write_status].map(|it| it.as_deref().unwrap_or_default());
+        let [reading, writing] = [read_status, write_status].map(|it| it.unwrap_or_default());
         let cells: [&str; 9] = [&id, name, subdomain, status, reading, writing, &waiting, &failed, &problem];
         table.add(&object, &cells);
         for problem in state.problems() {
@@ -363,9 +377,17 @@ async fn list_writes(
     let mut table = TextTable::new(&heads, as_json);
     let wanted = status.map_or_else(|| "open=true".to_owned(), |status| format!("status={}", status.word()));
     let mut failures = Vec::new();
-    for (id, _, subdomain) in places.all().filter(|(id, ..)| only.is_none_or(|only| only == *id)) {
+    // The fleet does not count other writes than the open ones.
+    let fleet = if only.is_none() && status.is_none() { places.fleet().await? } else { BTreeMap::new() };
+    let has_writes = |id: u64| fleet.get(&id).is_none_or(may_have_open_writes);
+    let asked = places.all().filter(|(id, ..)| only.map_or_else(|| has_writes(*id), |only| only == *id));
+    let lists = asked.map(|(id, _, subdomain)| {
         let path = format!("/write_requests?subdomain={subdomain}&location_id={id}&{wanted}&per_page={SHOWN}");
-        let writes = match elements(&places.session, &path, SHOWN).await {
+        async move { (id, elements(&places.session, &path, SHOWN).await) }
+    });
+    let mut lists = stream::iter(lists).buffered(CONCURRENT);
+    while let Some((id, writes)) = lists.next().await {
+        let writes = match writes {
             // A location with a failure (5xx), such as damaged records, must not hide the writes of the others.
             Err(why) if why.starts_with('5') => {
                 failures.push(format!("location {id}: {why}"));
@@ -386,6 +408,12 @@ async fn list_writes(
     }
     table.show();
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+/// Returns `false` if a row of the fleet shows that a location has no open writes. A location whose writes cannot be
+/// read has a problem with writing.
+fn may_have_open_writes(row: &Value) -> bool {
+    row["writes_waiting"] != 0 || row["writes_failed"] != 0 || !row["write_problem"].is_null()
 }
 
 /// Returns the reason for the status, and the operator's action on the write.
@@ -422,17 +450,48 @@ pub(super) async fn perform<T: Display>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use actix_web::{App, HttpRequest, HttpResponse, HttpServer, http::StatusCode, rt::System, web};
 
     use super::*;
 
-    /// Responds like a server that cannot read the first location, and refuses the token from the second one on.
-    async fn respond(request: HttpRequest) -> HttpResponse {
-        let (status, body) = match (request.path(), request.query_string()) {
+    type Respond = fn(&HttpRequest) -> (StatusCode, Value);
+
+    /// Calls a server.
+    fn call<T>(respond: Respond, calls: impl AsyncFnOnce(ServerLocations) -> T) -> T {
+        System::new().block_on(async {
+            let answer = move |request: HttpRequest| async move {
+                let (status, body) = respond(&request);
+                HttpResponse::build(status).body(body.to_string())
+            };
+            let server = HttpServer::new(move || App::new().default_service(web::to(answer))).workers(1);
+            let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
+            let session = ServerSession::with_token(&format!("http://{}", server.addrs()[0]), String::new());
+            let server = server.run();
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            let places = ServerLocations::at(session.expect("a session")).await.expect("the locations");
+            let done = calls(places).await;
+            handle.stop(false).await;
+            done
+        })
+    }
+
+    /// Responds like a server that cannot read the first location, refuses the token from the second one on, and knows
+    /// that the third one has no writes.
+    fn respond(request: &HttpRequest) -> (StatusCode, Value) {
+        match (request.path(), request.query_string()) {
             ("/operator", _) => {
                 let locations = json!([{"id": 1}, {"id": 2}, {"id": 3}]);
                 let institutions = json!([{"subdomain": "acme", "locations": locations}]);
                 (StatusCode::OK, json!({"data": {"institutions": institutions}}))
+            }
+            ("/fleet", _) => {
+                let known = json!({"id": 3, "writes_waiting": 0, "writes_failed": 0, "write_problem": null});
+                let waits = json!({"id": 2, "writes_waiting": 1, "writes_failed": 0, "write_problem": null});
+                let unknown = json!({"id": 1, "writes_waiting": null, "writes_failed": 0, "write_problem": null});
+                (StatusCode::OK, json!({"data": [unknown, waits, known]}))
             }
             (_, query) if query.contains("location_id=1&") => {
                 (StatusCode::SERVICE_UNAVAILABLE, json!({"error": ["Stored records are damaged."]}))
@@ -441,25 +500,71 @@ mod tests {
                 (StatusCode::UNAUTHORIZED, json!({"error": ["The token was revoked."]}))
             }
             (_, query) => panic!("{query}"),
-        };
-        HttpResponse::build(status).body(body.to_string())
+        }
     }
 
     #[test]
     fn a_list_of_writes_continues_after_a_damaged_location_and_ends_when_the_token_is_refused() {
-        let listed = System::new().block_on(async {
-            let server = HttpServer::new(|| App::new().default_service(web::to(respond))).workers(1);
-            let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
-            let session = ServerSession::with_token(&format!("http://{}", server.addrs()[0]), String::new());
-            let server = server.run();
-            let handle = server.handle();
-            actix_web::rt::spawn(server);
-            let places = ServerLocations::at(session.expect("a session")).await.expect("the locations");
-            let listed = list_writes(&places, false, None, None).await;
-            handle.stop(false).await;
-            listed
-        });
+        let listed = call(respond, async |places| list_writes(&places, false, None, None).await);
         assert_eq!(listed, Err("401 The token was revoked.".to_owned()));
+    }
+
+    static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+
+    /// Responds like a server with 200 locations. 7 and 9 have the same data source. The status of 30 and 200 is not
+    /// known.
+    fn respond_with_fleet(request: &HttpRequest) -> (StatusCode, Value) {
+        REQUESTS.fetch_add(1, Ordering::SeqCst);
+        let problems = |of: &str, reason: &Value| match reason {
+            Value::Null => json!([]),
+            reason => json!([{"direction": of, "reason": reason}]),
+        };
+        let status = |id: u64| if id == 200 { "closed" } else { "active" };
+        let data = match request.path() {
+            "/operator" => {
+                let location = |id| json!({"id": id, "name": "", "status": status(id)});
+                let locations: Vec<Value> = (1..=200).map(location).collect();
+                json!({"institutions": [{"subdomain": "acme", "locations": locations}]})
+            }
+            "/fleet" => {
+                let row = |id: u64| {
+                    let read = if [7, 20].contains(&id) { json!("it is down") } else { Value::Null };
+                    let waiting = if [30, 200].contains(&id) { Value::Null } else { json!(0) };
+                    let source = if [7, 9].contains(&id) { 1 } else { 1_000 + id };
+                    json!({
+                        "id": id, "sync_source_id": source, "read_problem": read, "write_problem": null,
+                        "problems": problems("reading", &read), "writes_waiting": waiting, "writes_failed": 0,
+                    })
+                };
+                (1..=200).map(row).collect()
+            }
+            "/locations/30/sync" => {
+                let write = json!("it is stuck");
+                json!({"read_problem": null, "write_problem": write, "problems": problems("writing", &write)})
+            }
+            "/locations/200/sync" => json!({"read_problem": null, "write_problem": null, "problems": []}),
+            other => panic!("{other}"),
+        };
+        (StatusCode::OK, json!({"data": data}))
+    }
+
+    #[test]
+    fn only_locations_with_an_unknown_status_are_asked_for_it() {
+        call(respond_with_fleet, async |places| {
+            let requests = || REQUESTS.swap(0, Ordering::SeqCst);
+            assert_eq!(requests(), 1);
+            let active = places.states(true).await.expect("the states");
+            assert_eq!(requests(), 2, "the fleet and location 30");
+            let shown: Vec<_> = active.iter().map(|it| (it.id, it.read_status, it.write_status)).take(3).collect();
+            let (green, red) = (Some("green"), Some("red"));
+            assert_eq!(shown, [(7, red, green), (9, red, green), (1, green, green)]);
+            let red: Vec<_> = active.iter().filter(|it| it.is_red()).map(|it| (it.id, it.problem())).collect();
+            let texts = ["not reading: it is down", "see 7", "not reading: it is down", "not writing: it is stuck"];
+            assert_eq!(red, [7, 9, 20, 30].into_iter().zip(texts.map(str::to_owned)).collect::<Vec<_>>());
+            let all = places.states(false).await.expect("the states");
+            assert_eq!((requests(), all.len()), (3, 200), "the fleet and locations 30 and 200");
+            assert_eq!(all.last().map(|it| (it.id, it.read_status)), Some((200, None)));
+        });
     }
 
     #[test]
