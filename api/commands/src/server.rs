@@ -5,8 +5,9 @@ use std::{error::Error, iter, process::ExitCode, time::Duration};
 
 use actix_web::rt::System;
 use clap::Args;
-use reqwest::{Client, Method, RequestBuilder};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header::RETRY_AFTER};
 use serde_json::Value;
+use tokio::time::sleep;
 
 use crate::terminal::fail;
 
@@ -131,7 +132,7 @@ pub async fn answer(request: RequestBuilder) -> Result<Value, String> {
 }
 
 async fn body_of(request: RequestBuilder) -> Result<Value, String> {
-    let response = request.send().await.map_err(|error| unanswered(&error))?;
+    let response = send(request).await?;
     let status = response.status();
     let body = response.bytes().await.map_err(|error| unanswered(&error))?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -144,6 +145,22 @@ async fn body_of(request: RequestBuilder) -> Result<Value, String> {
         sentences.push("Is this the operators' listener? `--server` and PRACTICE_SYNC_SERVER name it, by default http://127.0.0.1:8081.");
     }
     Err(format!("{} {}", status.as_u16(), sentences.join(" ")))
+}
+
+/// Sends a request. One that exceeds a rate limit is repeated after the time in the response.
+async fn send(mut request: RequestBuilder) -> Result<Response, String> {
+    loop {
+        let again = request.try_clone();
+        let response = request.send().await.map_err(|error| unanswered(&error))?;
+        let wait = response.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+        match again.zip(wait) {
+            Some((again, seconds)) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
+                sleep(Duration::from_secs(seconds)).await;
+                request = again;
+            }
+            _ => return Ok(response),
+        }
+    }
 }
 
 /// Formats the error with its causes, such as a certificate that is not trusted.
@@ -171,13 +188,19 @@ pub fn text(value: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
     use serde_json::json;
 
     use super::*;
 
-    /// Returns a page of a list. The first page has no elements.
+    /// Returns a page of a list. The first page has no elements, and one call exceeds a rate limit.
     async fn page(request: HttpRequest) -> HttpResponse {
+        static LIMITED: AtomicBool = AtomicBool::new(false);
+        if !LIMITED.swap(true, Ordering::SeqCst) {
+            return HttpResponse::TooManyRequests().insert_header(("Retry-After", "0")).finish();
+        }
         let (data, next) = match request.query_string() {
             "open=true&end_cursor=" => (json!([]), "a"),
             "open=true&end_cursor=a" => (json!([1, 2]), "b"),
@@ -189,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_continues_after_a_page_without_elements() {
+    fn a_list_continues_after_a_page_without_elements_and_after_a_rate_limit() {
         let (three, all) = System::new().block_on(async {
             let server = HttpServer::new(|| App::new().default_service(web::to(page))).workers(1);
             let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
