@@ -112,6 +112,13 @@ async fn any_node_accepts_any_call_and_others_take_over_its_locations() {
     let mut operator = installation.operator().await.unwrap();
     let all = get_with_retries(&mut operator, "/sync_status").await;
     assert_eq!(all["data"].as_array().map(Vec::len), Some(INSTITUTIONS as usize), "{all}");
+    until("the status of the locations of all nodes", async || {
+        let (_, fleet) = operator.get("/fleet?per_page=1000").await.ok()?;
+        let rows = fleet["data"].as_array()?;
+        let known = rows.iter().filter(|row| row["writes_waiting"].is_u64()).count();
+        (known == rows.len() && known >= INSTITUTIONS as usize).then_some(())
+    })
+    .await;
     let mut misplaced = callers[other].another(installation.operators).await.unwrap();
     assert_eq!(misplaced.get("/sync_status").await.unwrap().0, 401);
 
