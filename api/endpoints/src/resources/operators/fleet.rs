@@ -1,6 +1,9 @@
 //! GET /fleet: the last known status of all locations, for operators (our addition). No location is loaded for it.
 
+use std::time::Duration;
+
 use engine::{Place, setup::Setup};
+use tokio::time::timeout;
 
 use crate::{
     prelude::*,
@@ -9,6 +12,9 @@ use crate::{
         sync_status::{LOCATIONS_PER_CALL, LocationsByNode, NodeRow, fetch_rows},
     },
 };
+
+/// Timeout of another node's part of a page.
+const NODE_ANSWER: Duration = Duration::from_secs(10);
 
 /// The last known status of a location.
 #[view(named = "location")]
@@ -94,10 +100,12 @@ pub async fn list(
         }
     }
     for (node, ids) in elsewhere {
-        match fetch_rows(&call, &node, "/fleet", &ids, &[format!("per_page={LOCATIONS_PER_CALL}")]).await {
-            Ok(fetched) => rows.extend(fetched.into_iter().map(NodeRow::Elsewhere)),
+        let parameters = [format!("per_page={LOCATIONS_PER_CALL}")];
+        if let Ok(Ok(fetched)) = timeout(NODE_ANSWER, fetch_rows(&call, &node, "/fleet", &ids, &parameters)).await {
+            rows.extend(fetched.into_iter().map(NodeRow::Elsewhere));
+        } else {
             // A node that does not answer must not hide the locations of the others.
-            Err(_) => rows.extend(ids.iter().filter_map(|id| Some(row(all.get(&u64::from(*id))?, None)))),
+            rows.extend(ids.iter().filter_map(|id| Some(row(all.get(&u64::from(*id))?, None))));
         }
     }
     Ok(call.page(&ListPage { rows, info: page.info }))
