@@ -147,13 +147,16 @@ async fn body_of(request: RequestBuilder) -> Result<Value, String> {
     Err(format!("{} {}", status.as_u16(), sentences.join(" ")))
 }
 
+/// Maximum number of seconds to wait for a rate limit. The server's limits are per second and per minute.
+const LONGEST_WAIT: u64 = 60;
+
 /// Sends a request. One that exceeds a rate limit is repeated after the time in the response.
 async fn send(mut request: RequestBuilder) -> Result<Response, String> {
     loop {
         let again = request.try_clone();
         let response = request.send().await.map_err(|error| unanswered(&error))?;
-        let wait = response.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse().ok());
-        match again.zip(wait) {
+        let wait = response.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok()?.parse::<u64>().ok());
+        match again.zip(wait.filter(|seconds| *seconds <= LONGEST_WAIT)) {
             Some((again, seconds)) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
                 sleep(Duration::from_secs(seconds)).await;
                 request = again;
@@ -198,6 +201,9 @@ mod tests {
     /// Returns a page of a list. The first page has no elements, and one call exceeds a rate limit.
     async fn page(request: HttpRequest) -> HttpResponse {
         static LIMITED: AtomicBool = AtomicBool::new(false);
+        if request.path() == "/tomorrow" {
+            return HttpResponse::TooManyRequests().insert_header(("Retry-After", "36000")).finish();
+        }
         if !LIMITED.swap(true, Ordering::SeqCst) {
             return HttpResponse::TooManyRequests().insert_header(("Retry-After", "0")).finish();
         }
@@ -213,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_list_continues_after_a_page_without_elements_and_after_a_rate_limit() {
-        let (three, all) = System::new().block_on(async {
+        let (three, all, tomorrow) = System::new().block_on(async {
             let server = HttpServer::new(|| App::new().default_service(web::to(page))).workers(1);
             let server = server.disable_signals().bind("127.0.0.1:0").expect("a port");
             let session = ServerSession::with_token(&format!("http://{}", server.addrs()[0]), String::new());
@@ -222,12 +228,13 @@ mod tests {
             let handle = server.handle();
             actix_web::rt::spawn(server);
             let listed = async |most| elements(&session, "/list?open=true", most).await;
-            let listed = (listed(3).await, listed(5).await);
+            let listed = (listed(3).await, listed(5).await, answer(session.get("/tomorrow")).await);
             handle.stop(false).await;
             listed
         });
         assert_eq!(three, Ok(vec![json!(1), json!(2), json!(3)]));
         assert_eq!(all, Ok(vec![json!(1), json!(2), json!(3), json!(4)]));
+        assert_eq!(tomorrow, Err("429 ".to_owned()));
     }
 
     #[test]
