@@ -231,7 +231,7 @@ fn is_empty(dir: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use std::path::PathBuf;
+    use std::{os::unix::fs::PermissionsExt, path::PathBuf};
 
     use store::{Batch, Direction, KeyRange, Store, StoreError, keys};
 
@@ -308,13 +308,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn copy_interrupted_before_the_other_files_is_continued_with_them() {
+    async fn copy_interrupted_among_the_other_files_is_continued_with_them() {
         let World { _dir, from, to } = world(EngineKind::Sled).await;
         let (old, new) = (DataDir::new(&from), DataDir::new(&to));
         let (_, source) = embedded_source(&old).unwrap();
         fs::create_dir(&to).unwrap();
         files::replace(&new.copying, &format!("{}, to fjall", source.state)).unwrap();
         drop(source);
+        fs::write(to.join("token.secret"), "sec").unwrap();
+        fs::set_permissions(to.join("token.secret"), fs::Permissions::from_mode(0o400)).unwrap();
         copy_data(&from, &to, EngineKind::Fjall, |_| {}).await.unwrap();
         assert_eq!(fs::read_to_string(to.join("token.secret")).unwrap(), "secret");
         assert_eq!(values(&to, EngineKind::Fjall), values(&from, EngineKind::Sled));

@@ -213,7 +213,12 @@ fn copy_files(from: &Path, to: &Path, but: Option<&Path>) -> Result<(), Incomple
     for entry in fs::read_dir(from).map_err(|source| unreadable(from, source))? {
         let path = entry.map_err(|source| unreadable(from, source))?.path();
         let Some(name) = path.file_name().filter(|_| path.is_file() && Some(path.as_path()) != but) else { continue };
-        let copied = fs::copy(&path, to.join(name)).and_then(|_| File::open(to.join(name))?.sync_all());
+        let target = to.join(name);
+        if present(&target)? {
+            // A read-only file of an interrupted copy cannot be overwritten.
+            fs::remove_file(&target).map_err(|source| unreadable(&target, source))?;
+        }
+        let copied = fs::copy(&path, &target).and_then(|_| File::open(&target)?.sync_all());
         copied.map_err(|source| unreadable(&path, source))?;
     }
     files::sync_directory(to).map_err(|source| unreadable(to, source))
