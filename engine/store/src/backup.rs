@@ -195,8 +195,14 @@ pub async fn adjust_after_loss(store: &dyn Store, ids: &[Counter<'_>]) -> Result
             adjusted.push((key, value));
         }
     }
-    let snapshots = store.scan_keys(Space::Snapshot.range(), Direction::Forward, usize::MAX)?;
-    adjustments.locations.extend(snapshots.iter().filter_map(|key| keys::parse_snapshot(key)));
+    // A location that lost its whole journal would number its writes from the beginning again.
+    for space in [Space::Snapshot, Space::AuditPosition, Space::Active, Space::Asleep] {
+        let found = store.scan_keys(space.range(), Direction::Forward, usize::MAX)?;
+        adjustments.locations.extend(found.iter().filter_map(|key| {
+            let loaded = || keys::parse_active(key).or_else(|| keys::parse_asleep(key));
+            keys::parse_snapshot(key).or_else(|| keys::parse_audit_position(key)).or_else(loaded)
+        }));
+    }
     let mut journals = Space::Journal.range();
     while let Some(first) = store.scan_keys(journals.clone(), Direction::Forward, 1)?.pop() {
         let location = keys::parse_journal(&first).map(|(location, _)| location);

@@ -62,6 +62,8 @@ async fn a_store_that_lost_values_skips_used_numbers_like_a_restored_one() {
     let store = filled(EngineKind::Sled, &dir.path().join("store")).await;
     let mut batch = Batch::new();
     batch.put(keys::journal(101, 2), vec![1]).put(keys::journal(103, u64::MAX), vec![1]);
+    batch.put(keys::audit_position(104), vec![1]).put(keys::active(105), Vec::new()).put(keys::asleep(106), vec![1]);
+    batch.put(keys::audit_positions_set(), Vec::new());
     store.commit(batch).await.unwrap();
     let ids = [Counter::up_to(8_000, "patient"), Counter::up_to((1 << 53) - 1, "fee")];
     adjust_after_loss(&store, &ids).await.unwrap();
@@ -70,7 +72,7 @@ async fn a_store_that_lost_values_skips_used_numbers_like_a_restored_one() {
     assert_eq!(number(&store, &keys::counter("fee")), SKIPPED, "it may be lost");
     assert_eq!(number(&store, &keys::lease(101)), 3 + SKIPPED);
     assert_eq!(number(&store, &keys::feed_end()), 1);
-    for location in [101, 102, 103] {
+    for location in 101..=106 {
         assert!(store.get(&keys::restored(location)).unwrap().is_some(), "{location}");
     }
 }
