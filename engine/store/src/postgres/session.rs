@@ -66,7 +66,7 @@ impl Connector {
     /// Connects without preparing statements, because the tables may not exist yet.
     pub(super) async fn bare(&self) -> Result<Bare, StoreError> {
         let connecting = self.config.connect(self.tls.clone());
-        // A host that does not respond must not use up the time of the next one.
+        // A host that does not accept the connection must not use up the time of the next one.
         let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len());
         let connected = timeout(self.connect_timeout * hosts as u32, connecting).await;
         let connected = connected.map_err(|_| StoreError::Away { why: "the connection was not made in time".into() });
