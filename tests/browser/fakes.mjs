@@ -239,8 +239,9 @@ export class FakeEhr {
 
 const LOGIN = `<form method=post action=/app/login><h1>Log in</h1><input name=user id=user><button id=enter>Log in</button></form>`;
 
+// With its own icon, so that the browser requests no other at a time of its choice.
 function page(response, status, body) {
-  response.writeHead(status, { "content-type": "text/html; charset=utf-8" }).end(`<!doctype html><title>EHR</title>${body}`);
+  response.writeHead(status, { "content-type": "text/html; charset=utf-8" }).end(`<!doctype html><title>EHR</title><link rel=icon href="data:,">${body}`);
 }
 
 function json(response, status, value) {
