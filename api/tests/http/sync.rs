@@ -53,7 +53,7 @@ async fn stopped_deletions_can_be_accepted() {
     let (world, ehr) = open().await;
     let accept = |resource: &str| world.post("/locations/1/sync/accept_deletions", json!({"resource": resource}));
     assert_eq!(
-        accept("patient_alerts").fails(400).await,
+        accept("patient_alerts").fails(409).await,
         ["No deletions of this resource were stopped at the location."]
     );
     (1..PATIENTS).for_each(|n| ehr.remove(Resource::PatientAlerts, n));

@@ -244,6 +244,7 @@ fn institutions_and_locations() -> Vec<Route> {
         action(&operator_actions::ACCEPT_DELETIONS, sync::accept_deletions)
             .about("Accept pending deletions", "6")
             .named("accept_deletions")
+            .fails(&[409])
             .noting(
                 "A full pass that would delete too many records of a resource is stopped, because such a pass usually \
                  indicates a fault. This call accepts the deletions of the stopped pass.",

@@ -129,7 +129,6 @@ failures! {
     "write_on_its_way" "" { WriteOnItsWay 400 "The write is being sent or may have been written: it cannot be dropped.", }
     "write_was_put_back" "" { WriteWasPutBack 400 "The refused change was reverted: request it again.", }
     "write_of_patient_first" "" { WriteOfPatientFirst 400 "The write of its patient failed: retry that write first.", }
-    "no_deletions_stopped" "" { NoDeletionsStopped 400 "No deletions of this resource were stopped at the location.", }
     // 401
     "invalid_credentials" "`Authorization` must hold the API key as it is, without `Bearer`. A bearer token is not accepted here." {
         InvalidCredentials 401 "Invalid Credentials",
@@ -225,6 +224,7 @@ failures! {
     "rules_changed" "The practice changed its booking rules after this slot was offered. Search for free slots again." {
         RulesChanged 409 "{}" example "The practice is closed at that time; please choose another time." as RulesChanged,
     }
+    "no_deletions_stopped" "" { NoDeletionsStopped 409 "No deletions of this resource were stopped at the location.", }
     "booking_failed" "" { BookingFailed 409 "The practice's system refused the booking; there is nothing to cancel.", }
     "booking_not_open" "" {
         BookingPast 409 "The appointment has started or ended, so the booking can no longer be changed.",
