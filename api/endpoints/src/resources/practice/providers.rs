@@ -62,8 +62,8 @@ struct RequestableLocation {
     location_id: u32,
 }
 
-/// Finds a provider of an EHR the caller may reach, or one who has working hours at, or was created for, a location
-/// without an EHR.
+/// Finds a provider of an EHR that the caller may reach, or of a location without an EHR: created for the location, or
+/// with working hours there.
 pub fn find(call: &ApiCall, tenant: &Tenant, id: u32) -> Result<Record<Provider>, ApiError> {
     if let Some(found) = call.api.engine.provider(tenant.institution.id, id)? {
         let locations = call.open_locations(tenant);
