@@ -248,8 +248,8 @@ impl Reload {
     }
 
     /// Revokes removed keys, operators and rights immediately, ahead of slower steps. Meanwhile, a changed key or
-    /// operator has the rights of both versions: without the key, its calls would be refused, and the webhook messages
-    /// of its organisation would never be created.
+    /// operator has only the rights that both versions have: without the key, its calls would be refused, and the
+    /// webhook messages of its organisation would never be created.
     fn revoke(&mut self, api: &Api, now: &Config) {
         let (before, now) = (&self.config.access, &now.access);
         let keys = before.keys.iter().filter_map(|key| now.keys.iter().find_map(|now| key.restricted_to(now)));
