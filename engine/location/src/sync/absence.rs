@@ -57,7 +57,7 @@ impl Location {
     }
 
     /// Returns the missing records that a page contains.
-    pub(super) fn missing_on_page(&self, resource: Resource, page: &PulledPage) -> Vec<u64> {
+    pub(super) fn reappeared_on_page(&self, resource: Resource, page: &PulledPage) -> Vec<u64> {
         let Some(missing) = self.state.pulls.missing.get(&resource) else { return Vec::new() };
         page.seen.iter().copied().filter(|id| missing.contains(id)).collect()
     }

@@ -255,7 +255,7 @@ impl Location {
             short,
             // The sweep reaches and deletes the records that this page reports as deleted.
             missing: if sweeping { page.deleted.iter().copied().collect() } else { unconfirmed },
-            shown_again: self.missing_on_page(resource, page),
+            shown_again: self.reappeared_on_page(resource, page),
         });
         let mut decision = Decision::new(Reply::PageApplied { keep }, events);
         if sweeping {
