@@ -23,7 +23,7 @@ use tests::harness::{
     ehr_server::EhrServer,
     fixtures,
     http_client::{Caller, Connection, request},
-    process::{self, Installation, binary},
+    process::{self, Installation, Process, binary},
 };
 
 const CLIENTS: usize = 8;
@@ -48,13 +48,19 @@ fn installation(dir: &Path, ehr: &EhrServer, replaced: &[(&str, &str)]) -> Insta
     installation
 }
 
+/// Starts a process, and waits until it has read the EHR once.
+async fn started(installation: &Installation) -> (Process, Caller) {
+    let process = installation.start().await.unwrap();
+    let mut caller = installation.sign_in().await.unwrap();
+    process::first_sync(&mut caller).await.unwrap();
+    (process, caller)
+}
+
 #[actix::test]
 async fn start_logs_loaded_adapters_and_first_reads() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[("log = \"error\"", "log = \"info\"")]);
-    let _process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    process::first_sync(&mut caller).await.unwrap();
+    let _running = started(&installation).await;
     for message in ["adapter loaded for the location", "the EHR was read to its end for the first time"] {
         until(message, async || {
             let log = installation.log().unwrap();
@@ -133,9 +139,7 @@ async fn stop_meets_its_deadline_with_unresponsive_receivers() {
 async fn operators_use_a_separate_listener() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
-    let _process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    process::first_sync(&mut caller).await.unwrap();
+    let (_process, mut caller) = started(&installation).await;
     let open = async |address, path: &str| {
         let mut connection = Connection::open(address).await.unwrap();
         connection.send(&request("GET", path, &[], &[])).await.unwrap().status
@@ -220,9 +224,7 @@ fn pausing(run: &impl Fn(&[&str]) -> (Option<i32>, String)) {
 async fn commands_show_and_release_the_writes_of_a_closed_location() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
-    let _process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    process::first_sync(&mut caller).await.unwrap();
+    let (_process, mut caller) = started(&installation).await;
     let server = format!("http://{}", installation.operators);
     let run = |arguments: &[&str]| operate(&server, arguments);
     assert_eq!(run(&["pause", "101", "--writing"]).0, Some(0));
@@ -257,9 +259,7 @@ async fn commands_show_and_release_the_writes_of_a_closed_location() {
 async fn doctor_identifies_the_running_server_and_reports_its_state() {
     let (ehr, dir) = (small_practice(), tempfile::tempdir().unwrap());
     let installation = installation(dir.path(), &ehr, &[]);
-    let _process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    process::first_sync(&mut caller).await.unwrap();
+    let _running = started(&installation).await;
     let server = format!("http://{}", installation.operators);
     let doctor = |config: &Path| {
         let mut command = Command::new(binary());
@@ -390,9 +390,7 @@ async fn refused_start(installation: &Installation) -> String {
 
 /// Starts a process and returns the ids and names of all patients.
 async fn patients(installation: &Installation) -> Vec<String> {
-    let process = installation.start().await.unwrap();
-    let mut caller = installation.sign_in().await.unwrap();
-    process::first_sync(&mut caller).await.unwrap();
+    let (process, mut caller) = started(installation).await;
     let list = format!("{}&per_page=100", process::path("/patients", process::LOCATIONS[0].0));
     let (status, listed) = caller.get(&list).await.unwrap();
     assert_eq!(status, 200, "{listed}");
